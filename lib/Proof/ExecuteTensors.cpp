@@ -382,6 +382,120 @@ static FailureOr<int64_t> getPosition(Session &session, Operation *op,
   return at;
 }
 
+static FailureOr<Datum> evaluate(Session &session, arith::ConstantOp op,
+                                 GetDatum) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type)
+    return Datum{nullptr, getConstant(op.getValue())};
+  auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+  if (!dense)
+    return session.fail(op, "its value can't be read");
+  auto result = makeTensor(type);
+  if (dense.isSplat() && !result->data.empty())
+    llvm::fill(result->data, getConstant(dense.getSplatValue<Attribute>()));
+  else
+    llvm::transform(dense.getValues<Attribute>(), result->data.begin(),
+                    getConstant);
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &, tensor::EmptyOp op, GetDatum) {
+  return Datum{makeTensor(op.getType()), {}};
+}
+
+static FailureOr<Datum> evaluate(Session &, tensor::SplatOp op, GetDatum get) {
+  auto result = makeTensor(op.getType());
+  llvm::fill(result->data, get(op.getInput()).scalar);
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &, tensor::FromElementsOp op,
+                                 GetDatum get) {
+  auto result = makeTensor(op.getType());
+  llvm::transform(op.getElements(), result->data.begin(),
+                  [&](Value element) { return get(element).scalar; });
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &, tensor::DimOp op, GetDatum get) {
+  int64_t dim = get(op.getIndex()).scalar.getInt();
+  int64_t size = get(op.getSource()).tensor->shape[dim];
+  return Datum{nullptr, {static_cast<uint64_t>(size)}};
+}
+
+static FailureOr<Datum> evaluate(Session &session, tensor::ExtractOp op,
+                                 GetDatum get) {
+  Datum from = get(op.getTensor());
+  auto at = getPosition(session, op, from.tensor->shape, op.getIndices(), get);
+  if (failed(at))
+    return failure();
+  return Datum{nullptr, from.tensor->data[*at]};
+}
+
+static FailureOr<Datum> evaluate(Session &session, tensor::InsertOp op,
+                                 GetDatum get) {
+  auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
+  auto at = getPosition(session, op, result->shape, op.getIndices(), get);
+  if (failed(at))
+    return failure();
+  result->data[*at] = get(op.getScalar()).scalar;
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &session, tensor::ExtractSliceOp op,
+                                 GetDatum get) {
+  Datum from = get(op.getSource());
+  auto result = makeTensor(op.getType());
+  size_t next = 0;
+  if (failed(visitSlice(session, op, from.tensor->shape, get, [&](int64_t at) {
+        result->data[next++] = from.tensor->data[at];
+      })))
+    return failure();
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &session, tensor::InsertSliceOp op,
+                                 GetDatum get) {
+  auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
+  Datum source = get(op.getSource());
+  size_t next = 0;
+  if (failed(visitSlice(session, op, result->shape, get, [&](int64_t at) {
+        result->data[at] = source.tensor->data[next++];
+      })))
+    return failure();
+  return Datum{result, {}};
+}
+
+static FailureOr<Datum> evaluate(Session &, tensor::ConcatOp op, GetDatum get) {
+  return concat(llvm::map_to_vector(op.getInputs(), get), op.getDim());
+}
+
+static FailureOr<Datum> evaluate(Session &session, tensor::PadOp op,
+                                 GetDatum get) {
+  Value value = op.getConstantPaddingValue();
+  if (!value)
+    return session.fail(op, "it pads with no constant");
+  Attribute constant;
+  Scalar padding = matchPattern(value, m_Constant(&constant))
+                       ? getConstant(constant)
+                       : get(value).scalar;
+  auto result = makeTensor(op.getType());
+  llvm::fill(result->data, padding);
+  Datum source = get(op.getSource());
+  SmallVector<int64_t> low = getNumbers(op.getMixedLowPad(), get);
+  SmallVector<int64_t> strides = computeStrides(result->shape);
+  SmallVector<int64_t> index(low.size(), 0);
+  size_t next = 0;
+  if (!source.tensor->data.empty())
+    do {
+      int64_t at = 0;
+      for (size_t i = 0; i < index.size(); ++i)
+        at += (index[i] + low[i]) * strides[i];
+      result->data[at] = source.tensor->data[next++];
+    } while (advance(index, source.tensor->shape));
+  return Datum{result, {}};
+}
+
 std::optional<FailureOr<Datum>>
 exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
   using Result = std::optional<FailureOr<Datum>>;
@@ -389,121 +503,16 @@ exact::evaluateTensor(Session &session, Operation *op, GetDatum get) {
     if (auto tensor = dyn_cast<RankedTensorType>(type))
       if (!tensor.hasStaticShape())
         return Result(session.fail(op, "only static shapes can be executed"));
-  auto reshape = [&](Value input) -> Result {
-    auto result =
-        makeTensor(cast<RankedTensorType>(op->getResult(0).getType()));
-    result->data = get(input).tensor->data;
-    return Datum{result, {}};
-  };
   return TypeSwitch<Operation *, Result>(op)
-      .Case([&](arith::ConstantOp op) -> Result {
-        auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
-        auto type = dyn_cast<RankedTensorType>(op.getType());
-        if (!type)
-          return Datum{nullptr, getConstant(op.getValue())};
-        if (!dense)
-          return Result(session.fail(op, "its value can't be read"));
-        auto result = makeTensor(type);
-        if (dense.isSplat())
-          std::fill(result->data.begin(), result->data.end(),
-                    result->data.empty()
-                        ? Scalar()
-                        : getConstant(dense.getSplatValue<Attribute>()));
-        else
-          for (auto [element, value] :
-               llvm::enumerate(dense.getValues<Attribute>()))
-            result->data[element] = getConstant(value);
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::EmptyOp op) -> Result {
-        return Datum{makeTensor(op.getType()), {}};
-      })
-      .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
-          [&](auto op) { return reshape(op.getSrc()); })
-      .Case([&](tensor::ReshapeOp op) { return reshape(op.getSource()); })
-      .Case([&](tensor::CastOp op) { return reshape(op.getSource()); })
-      .Case([&](tensor::SplatOp op) -> Result {
-        auto result = makeTensor(op.getType());
-        std::fill(result->data.begin(), result->data.end(),
-                  get(op.getInput()).scalar);
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::FromElementsOp op) -> Result {
-        auto result = makeTensor(op.getType());
-        for (auto [i, element] : llvm::enumerate(op.getElements()))
-          result->data[i] = get(element).scalar;
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::DimOp op) -> Result {
-        int64_t dim = get(op.getIndex()).scalar.getInt();
-        return Datum{
-            nullptr,
-            {static_cast<uint64_t>(get(op.getSource()).tensor->shape[dim])}};
-      })
-      .Case([&](tensor::ExtractOp op) -> Result {
-        Datum from = get(op.getTensor());
-        auto at =
-            getPosition(session, op, from.tensor->shape, op.getIndices(), get);
-        if (failed(at))
-          return Result(failure());
-        return Datum{nullptr, from.tensor->data[*at]};
-      })
-      .Case([&](tensor::InsertOp op) -> Result {
-        auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
-        auto at = getPosition(session, op, result->shape, op.getIndices(), get);
-        if (failed(at))
-          return Result(failure());
-        result->data[*at] = get(op.getScalar()).scalar;
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::ExtractSliceOp op) -> Result {
-        Datum from = get(op.getSource());
-        auto result = makeTensor(op.getType());
-        result->data.clear();
-        if (failed(visitSlice(session, op, from.tensor->shape, get,
-                              [&](int64_t at) {
-                                result->data.push_back(from.tensor->data[at]);
-                              })))
-          return Result(failure());
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::InsertSliceOp op) -> Result {
-        auto result = std::make_shared<Tensor>(*get(op.getDest()).tensor);
-        Datum source = get(op.getSource());
-        size_t next = 0;
-        if (failed(visitSlice(session, op, result->shape, get, [&](int64_t at) {
-              result->data[at] = source.tensor->data[next++];
-            })))
-          return Result(failure());
-        return Datum{result, {}};
-      })
-      .Case([&](tensor::ConcatOp op) -> Result {
-        return concat(llvm::map_to_vector(op.getInputs(),
-                                          [&](Value v) { return get(v); }),
-                      op.getDim());
-      })
-      .Case([&](tensor::PadOp op) -> Result {
-        Value value = op.getConstantPaddingValue();
-        if (!value)
-          return Result(session.fail(op, "it pads with no constant"));
-        Attribute constant;
-        Scalar padding = matchPattern(value, m_Constant(&constant))
-                             ? getConstant(constant)
-                             : get(value).scalar;
-        auto result = makeTensor(op.getType());
-        std::fill(result->data.begin(), result->data.end(), padding);
-        Datum source = get(op.getSource());
-        SmallVector<int64_t> low = getNumbers(op.getMixedLowPad(), get);
-        SmallVector<int64_t> strides = computeStrides(result->shape);
-        SmallVector<int64_t> index(low.size(), 0);
-        size_t next = 0;
-        if (!source.tensor->data.empty())
-          do {
-            int64_t at = 0;
-            for (size_t i = 0; i < index.size(); ++i)
-              at += (index[i] + low[i]) * strides[i];
-            result->data[at] = source.tensor->data[next++];
-          } while (advance(index, source.tensor->shape));
+      .Case<arith::ConstantOp, tensor::EmptyOp, tensor::SplatOp,
+            tensor::FromElementsOp, tensor::DimOp, tensor::ExtractOp,
+            tensor::InsertOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
+            tensor::ConcatOp, tensor::PadOp>(
+          [&](auto op) { return evaluate(session, op, get); })
+      .Case<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
+            tensor::CastOp>([&](auto op) {
+        auto result = makeTensor(cast<RankedTensorType>(op.getType()));
+        result->data = get(op->getOperand(0)).tensor->data;
         return Datum{result, {}};
       })
       .Default([](Operation *) -> Result { return std::nullopt; });

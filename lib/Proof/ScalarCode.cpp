@@ -20,6 +20,8 @@ using namespace mlir::tp::exact;
 
 using Order = Interpretation::Order;
 using Mode = Interpretation::Mode;
+using Code = ScalarCode;
+using Result = std::optional<ScalarCode>;
 
 /// Each predicate is one of these relations, perhaps with swapped operands or
 /// negated. Under Free, each relation may have any meaning.
@@ -309,6 +311,7 @@ static unsigned getWidth(Type type) {
     (void)code;                                                                \
     return {static_cast<uint64_t>(expression)};                                \
   }
+#define WRAPPED(expression) INTEGER(wrap(expression, code.detail))
 #define SIGNED(index) a[index].getInt()
 #define UNSIGNED(index) getUnsigned(a[index], code.detail)
 
@@ -343,28 +346,23 @@ static bool isUndefinedForSome(Operation *op) {
   return assumesFinite(op) || op->hasAttr("isExact");
 }
 
-std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
-                                                   Interpretation &meaning) {
-  if (op->getNumResults() != 1 || op->getNumRegions() || isUndefinedForSome(op))
-    return std::nullopt;
-  meaning.usesIntegers |= !isShownByFewIntegers(op);
-  Type type = op->getResult(0).getType();
-  if (!getElementTypeOrSelf(type).isIntOrIndexOrFloat())
-    return std::nullopt;
-  uint64_t width = getWidth(type);
-  unsigned count = op->getNumOperands();
+/// The code of an op that may compare; its site records the decisions.
+static ScalarCode makeComparison(Operation *op, Interpretation &meaning,
+                                 ScalarCode::Function function, uint64_t detail,
+                                 Site::Kind kind) {
+  ScalarCode code{function, detail};
+  code.meaning = &meaning;
+  code.site = meaning.getSite(op, kind);
+  meaning.usesOrder |= kind == Site::Kind::Floats;
+  return code;
+}
+
+static Result compileFloatOp(Operation *op, Interpretation &meaning) {
   StringRef name = op->getName().getStringRef();
   uint64_t named = llvm::xxHash64(name);
-  using Code = ScalarCode;
-  using Result = std::optional<ScalarCode>;
-  using Kind = Site::Kind;
-  auto compares = [&](ScalarCode::Function function, uint64_t detail,
-                      Kind kind) {
-    Code code{function, detail};
-    code.meaning = &meaning;
-    code.site = meaning.getSite(op, kind);
-    meaning.usesOrder |= kind == Kind::Floats;
-    return code;
+  uint64_t width = getWidth(op->getResult(0).getType());
+  auto compares = [&](ScalarCode::Function function, uint64_t detail) {
+    return makeComparison(op, meaning, function, detail, Site::Kind::Floats);
   };
   auto rounds = [&](ScalarCode::Function function, uint64_t detail) {
     Code code{function, detail};
@@ -381,24 +379,42 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
       .Case([&](math::FmaOp) {
         return Code{FUNCTION(add(mul(a[0], a[1]), a[2]))};
       })
-      .Case([&](arith::MaximumFOp) {
-        return compares(takeExtremum, Larger, Kind::Floats);
-      })
+      .Case([&](arith::MaximumFOp) { return compares(takeExtremum, Larger); })
       .Case([&](arith::MaxNumFOp) {
-        return compares(takeExtremum, Larger | IgnoresNaN, Kind::Floats);
+        return compares(takeExtremum, Larger | IgnoresNaN);
       })
-      .Case([&](arith::MinimumFOp) {
-        return compares(takeExtremum, 0, Kind::Floats);
+      .Case([&](arith::MinimumFOp) { return compares(takeExtremum, 0); })
+      .Case(
+          [&](arith::MinNumFOp) { return compares(takeExtremum, IgnoresNaN); })
+      .Case([&](arith::FPToSIOp) { return rounds(truncate, width); })
+      .Case([&](arith::FPToUIOp) { return rounds(truncate, width | 1 << 8); })
+      .Case([&](arith::RemFOp) { return rounds(takeRemainder, named); })
+      .Case<math::FloorOp, math::CeilOp, math::TruncOp, math::RoundOp,
+            math::RoundEvenOp>([&](auto) {
+        Code code = rounds(round, named);
+        code.value = getFunction(name);
+        return code;
       })
-      .Case([&](arith::MinNumFOp) {
-        return compares(takeExtremum, IgnoresNaN, Kind::Floats);
+      .Case([&](math::AbsFOp) { return rounds(takeAbs, named); })
+      .Case([&](math::FPowIOp) { return Code{raise}; })
+      .Case([&](math::CopySignOp) { return rounds(copySign, named); })
+      .Case([&](arith::CmpFOp op) {
+        return compares(compareFloats,
+                        static_cast<uint64_t>(op.getPredicate()));
       })
+      .Default(std::nullopt);
+}
+
+/// A cast, except from floats to integers.
+static Result compileCast(Operation *op, Interpretation &meaning) {
+  Type type = getElementTypeOrSelf(op->getResult(0));
+  uint64_t width = getWidth(type);
+  return TypeSwitch<Operation *, Result>(op)
       .Case([&](arith::ExtFOp) { return Code{FUNCTION(a[0])}; })
       .Case([&](arith::TruncFOp op) {
         std::string types;
         llvm::raw_string_ostream(types)
-            << getElementTypeOrSelf(op.getIn().getType()) << " to "
-            << getElementTypeOrSelf(type);
+            << getElementTypeOrSelf(op.getIn()) << " to " << type;
         Code code{shorten, llvm::xxHash64(types)};
         code.meaning = &meaning;
         meaning.usesFunctions = true;
@@ -414,138 +430,126 @@ std::optional<ScalarCode> mlir::tp::exact::compile(Operation *op,
         return Code{FUNCTION(fromInteger(UNSIGNED(0))),
                     getWidth(op.getIn().getType())};
       })
-      .Case([&](arith::FPToSIOp) { return rounds(truncate, width); })
-      .Case([&](arith::FPToUIOp) { return rounds(truncate, width | 1 << 8); })
-      .Case([&](arith::RemFOp) { return rounds(takeRemainder, named); })
-      .Case<math::FloorOp, math::CeilOp, math::TruncOp, math::RoundOp,
-            math::RoundEvenOp>([&](auto) {
-        Code code = rounds(round, named);
-        code.value = getFunction(name);
-        return code;
-      })
-      .Case([&](math::AbsFOp) { return rounds(takeAbs, named); })
-      .Case([&](math::FPowIOp) { return Code{raise}; })
-      .Case([&](math::CopySignOp) { return rounds(copySign, named); })
-      .Case([&](arith::CmpFOp op) {
-        return compares(compareFloats, static_cast<uint64_t>(op.getPredicate()),
-                        Kind::Floats);
-      })
-      .Case([&](arith::CmpIOp op) {
-        unsigned width = getWidth(op.getLhs().getType());
-        uint64_t detail =
-            static_cast<uint64_t>(op.getPredicate()) | uint64_t(width) << 8;
-        if (width == 1)
-          return Code{compareIntegers, detail};
-        return compares(compareIntegers, detail, Kind::Integers);
-      })
-      .Case([&](arith::SelectOp op) -> Result {
-        if (isa<ShapedType>(type) &&
-            !isa<ShapedType>(op.getCondition().getType()))
-          return std::nullopt;
-        return Code{FUNCTION(a[0].bits ? a[1] : a[2])};
-      })
-      .Case([&](arith::AddIOp) {
-        return Code{INTEGER(wrap(a[0].bits + a[1].bits, code.detail)), width};
-      })
-      .Case([&](arith::SubIOp) {
-        return Code{INTEGER(wrap(a[0].bits - a[1].bits, code.detail)), width};
-      })
-      .Case([&](arith::MulIOp) {
-        return Code{INTEGER(wrap(a[0].bits * a[1].bits, code.detail)), width};
-      })
-      .Case([&](arith::DivSIOp) {
-        return Code{
-            INTEGER(wrap(divideSigned(SIGNED(0), SIGNED(1)), code.detail)),
-            width};
-      })
-      .Case([&](arith::RemSIOp) {
-        return Code{
-            INTEGER(
-                wrap(a[0].bits - divideSigned(SIGNED(0), SIGNED(1)) * a[1].bits,
-                     code.detail)),
-            width};
-      })
-      .Case([&](arith::DivUIOp) {
-        return Code{INTEGER(UNSIGNED(1)
-                                ? wrap(UNSIGNED(0) / UNSIGNED(1), code.detail)
-                                : 0),
-                    width};
-      })
-      .Case([&](arith::RemUIOp) {
-        return Code{INTEGER(UNSIGNED(1)
-                                ? wrap(UNSIGNED(0) % UNSIGNED(1), code.detail)
-                                : 0),
-                    width};
-      })
-      .Case([&](arith::AndIOp) { return Code{INTEGER(a[0].bits & a[1].bits)}; })
-      .Case([&](arith::OrIOp) { return Code{INTEGER(a[0].bits | a[1].bits)}; })
-      .Case([&](arith::XOrIOp) { return Code{INTEGER(a[0].bits ^ a[1].bits)}; })
-      .Case([&](arith::ShLIOp) {
-        return Code{INTEGER(a[1].bits < 64
-                                ? wrap(a[0].bits << a[1].bits, code.detail)
-                                : 0),
-                    width};
-      })
-      .Case([&](arith::ShRUIOp) {
-        return Code{INTEGER(a[1].bits < 64
-                                ? wrap(UNSIGNED(0) >> a[1].bits, code.detail)
-                                : 0),
-                    width};
-      })
-      .Case([&](arith::ShRSIOp) {
-        return Code{INTEGER(SIGNED(0) >> std::min<uint64_t>(a[1].bits, 63))};
-      })
-      .Case<arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(
-          [&](auto op) {
-            bool isLarger =
-                isa<arith::MaxSIOp, arith::MaxUIOp>(op.getOperation());
-            bool isUnsigned =
-                isa<arith::MaxUIOp, arith::MinUIOp>(op.getOperation());
-            return compares(takeIntegerExtremum,
-                            width | isLarger << 8 | isUnsigned << 9,
-                            Kind::IntegerExtremum);
-          })
       .Case<arith::ExtSIOp, arith::IndexCastOp, arith::TruncIOp>([&](auto op) {
         // A true boolean is 1; as a signed number, it is -1.
         bool isBool =
             getWidth(op.getIn().getType()) == 1 && !isa<arith::IndexCastOp>(op);
-        if (isBool)
-          return Code{INTEGER(wrap(-a[0].bits, code.detail)), width};
-        return Code{INTEGER(wrap(a[0].bits, code.detail)), width};
+        return isBool ? Code{WRAPPED(-a[0].bits), width}
+                      : Code{WRAPPED(a[0].bits), width};
       })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>([&](auto op) {
         return Code{INTEGER(UNSIGNED(0)), getWidth(op.getIn().getType())};
       })
       // A cast between integers that differ in signedness keeps the bits.
       .Case([&](UnrealizedConversionCastOp op) -> Result {
-        auto isInteger = [&](Type type) {
-          return getElementTypeOrSelf(type).isInteger(width);
-        };
-        if (count != 1 || !isInteger(type) ||
-            !isInteger(op.getOperand(0).getType()))
+        if (op.getNumOperands() != 1 || !type.isInteger(width) ||
+            !getElementTypeOrSelf(op.getOperand(0)).isInteger(width))
           return std::nullopt;
         return Code{FUNCTION(a[0])};
       })
-      .Case([&](math::AbsIOp) {
+      .Default(std::nullopt);
+}
+
+static Result compileIntegerOp(Operation *op, Interpretation &meaning) {
+  uint64_t width = getWidth(op->getResult(0).getType());
+  return TypeSwitch<Operation *, Result>(op)
+      .Case([&](arith::CmpIOp op) {
+        unsigned width = getWidth(op.getLhs().getType());
+        uint64_t detail =
+            static_cast<uint64_t>(op.getPredicate()) | uint64_t(width) << 8;
+        if (width == 1)
+          return Code{compareIntegers, detail};
+        return makeComparison(op, meaning, compareIntegers, detail,
+                              Site::Kind::Integers);
+      })
+      .Case<arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(
+          [&](auto) {
+            bool isLarger = isa<arith::MaxSIOp, arith::MaxUIOp>(op);
+            bool isUnsigned = isa<arith::MaxUIOp, arith::MinUIOp>(op);
+            return makeComparison(op, meaning, takeIntegerExtremum,
+                                  width | isLarger << 8 | isUnsigned << 9,
+                                  Site::Kind::IntegerExtremum);
+          })
+      .Case([&](arith::AddIOp) {
+        return Code{WRAPPED(a[0].bits + a[1].bits), width};
+      })
+      .Case([&](arith::SubIOp) {
+        return Code{WRAPPED(a[0].bits - a[1].bits), width};
+      })
+      .Case([&](arith::MulIOp) {
+        return Code{WRAPPED(a[0].bits * a[1].bits), width};
+      })
+      .Case([&](arith::DivSIOp) {
+        return Code{WRAPPED(divideSigned(SIGNED(0), SIGNED(1))), width};
+      })
+      .Case([&](arith::RemSIOp) {
         return Code{
-            INTEGER(wrap(SIGNED(0) < 0 ? -a[0].bits : a[0].bits, code.detail)),
+            WRAPPED(a[0].bits - divideSigned(SIGNED(0), SIGNED(1)) * a[1].bits),
             width};
       })
-      .Default([&](Operation *op) -> Result {
-        // Any other pure function of floats that doesn't depend on their type.
-        if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-            !count || !isa<FloatType>(getElementTypeOrSelf(type)) ||
-            isa<arith::BitcastOp, arith::ScalingExtFOp, arith::ScalingTruncFOp>(
-                op))
-          return std::nullopt;
-        Code code{callFunction, named, count};
-        code.value = getFunction(name);
-        code.meaning = &meaning;
-        meaning.usesFunctions = true;
-        return code;
-      });
+      .Case([&](arith::DivUIOp) {
+        return Code{WRAPPED(UNSIGNED(1) ? UNSIGNED(0) / UNSIGNED(1) : 0),
+                    width};
+      })
+      .Case([&](arith::RemUIOp) {
+        return Code{WRAPPED(UNSIGNED(1) ? UNSIGNED(0) % UNSIGNED(1) : 0),
+                    width};
+      })
+      .Case([&](arith::AndIOp) { return Code{INTEGER(a[0].bits & a[1].bits)}; })
+      .Case([&](arith::OrIOp) { return Code{INTEGER(a[0].bits | a[1].bits)}; })
+      .Case([&](arith::XOrIOp) { return Code{INTEGER(a[0].bits ^ a[1].bits)}; })
+      .Case([&](arith::ShLIOp) {
+        return Code{WRAPPED(a[1].bits < 64 ? a[0].bits << a[1].bits : 0),
+                    width};
+      })
+      .Case([&](arith::ShRUIOp) {
+        return Code{WRAPPED(a[1].bits < 64 ? UNSIGNED(0) >> a[1].bits : 0),
+                    width};
+      })
+      .Case([&](arith::ShRSIOp) {
+        return Code{INTEGER(SIGNED(0) >> std::min<uint64_t>(a[1].bits, 63))};
+      })
+      .Case([&](math::AbsIOp) {
+        return Code{WRAPPED(SIGNED(0) < 0 ? -a[0].bits : a[0].bits), width};
+      })
+      .Default(std::nullopt);
+}
+
+/// Any other pure function of floats that doesn't depend on their type.
+static Result compileFunction(Operation *op, Interpretation &meaning) {
+  unsigned count = op->getNumOperands();
+  StringRef name = op->getName().getStringRef();
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+      !count || !isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) ||
+      isa<arith::BitcastOp, arith::ScalingExtFOp, arith::ScalingTruncFOp>(op))
+    return std::nullopt;
+  Code code{callFunction, llvm::xxHash64(name), count};
+  code.value = getFunction(name);
+  code.meaning = &meaning;
+  meaning.usesFunctions = true;
+  return code;
+}
+
+Result mlir::tp::exact::compile(Operation *op, Interpretation &meaning) {
+  if (op->getNumResults() != 1 || op->getNumRegions() || isUndefinedForSome(op))
+    return std::nullopt;
+  meaning.usesIntegers |= !isShownByFewIntegers(op);
+  Type type = op->getResult(0).getType();
+  if (!getElementTypeOrSelf(type).isIntOrIndexOrFloat())
+    return std::nullopt;
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return isa<ShapedType>(type) ==
+                   isa<ShapedType>(select.getCondition().getType())
+               ? Result(Code{FUNCTION(a[0].bits ? a[1] : a[2])})
+               : std::nullopt;
+  for (auto *compileOp :
+       {compileFloatOp, compileCast, compileIntegerOp, compileFunction})
+    if (Result code = compileOp(op, meaning))
+      return code;
+  return std::nullopt;
 }
 #undef FUNCTION
 #undef INTEGER
+#undef WRAPPED
 #undef SIGNED
 #undef UNSIGNED

@@ -300,28 +300,65 @@ static void checkTrainingOutputs(const Options &options) {
   checkOutputs(paths);
 }
 
-static void drawCurve(const Options &options, const LossHistory &losses,
-                      std::vector<OutputFile> &files) {
-  if (options.training.lossCurve.empty() || losses.empty())
-    return;
-  std::string name = std::filesystem::path(options.program).stem().string();
-  files.emplace_back(options.training.lossCurve)
-      .write(drawLossCurve(losses, "Training loss of " + name));
-}
-
-static void printSummary(const TrainingResult &result, int64_t start,
-                         const StepReport &last, double seconds, int64_t units,
-                         const char *unit) {
-  int64_t steps = result.step - start;
-  std::cout << "step " << result.step << ": loss " << last.loss << "; " << steps
-            << (steps == 1 ? " step in " : " steps in ")
-            << formatDuration(seconds) << ", "
-            << std::llround(steps * units / seconds) << " " << unit << "/s\n";
-  if (!result.checkpoint.empty())
-    std::cout << "checkpoint: " << result.checkpoint << "\n";
-}
-
 namespace {
+
+/// The steps of this run, as the first rank reports them.
+class TrainingLog {
+public:
+  TrainingLog(const Options &options, const Dataset &data, int64_t start)
+      : options(options), start(start), tokens(data.getTokensPerExample()),
+        unitsPerStep(data.getBatchSize() * tokens.value_or(1)) {
+    const TrainingArguments &arguments = options.training;
+    if (!arguments.metrics.empty()) {
+      metrics.emplace(arguments.metrics, start);
+      losses = metrics->getHistory();
+    }
+    progress.emplace(arguments.steps, tokens, arguments.logEvery);
+  }
+
+  void add(const StepReport &report) {
+    last = report;
+    seconds += report.seconds;
+    losses.emplace_back(report.step, report.loss);
+    if (metrics)
+      metrics->write(report, tokens);
+    progress->show(report);
+  }
+  void endProgress() { progress.reset(); }
+
+  void drawCurve(std::vector<OutputFile> &files) const {
+    if (options.training.lossCurve.empty() || losses.empty())
+      return;
+    std::string name = std::filesystem::path(options.program).stem().string();
+    files.emplace_back(options.training.lossCurve)
+        .write(drawLossCurve(losses, "Training loss of " + name));
+  }
+  void printSummary(const TrainingResult &result) const {
+    int64_t steps = result.step - start;
+    if (steps == 0 && !result.wasStopped)
+      std::cout << "nothing to do: " << start << " steps are done\n";
+    if (steps <= 0)
+      return;
+    std::cout << "step " << result.step << ": loss " << last.loss << "; "
+              << steps << (steps == 1 ? " step in " : " steps in ")
+              << formatDuration(seconds) << ", "
+              << std::llround(steps * unitsPerStep / seconds)
+              << (tokens ? " tokens/s\n" : " examples/s\n");
+    if (!result.checkpoint.empty())
+      std::cout << "checkpoint: " << result.checkpoint << "\n";
+  }
+
+private:
+  const Options &options;
+  const int64_t start;
+  const std::optional<int64_t> tokens; ///< per example
+  const int64_t unitsPerStep;
+  std::optional<MetricsFile> metrics;
+  std::optional<Progress> progress;
+  LossHistory losses;
+  StepReport last;
+  double seconds = 0;
+};
 
 /// Whether training must end early. The ranks of a job agree on this: if one
 /// has got a signal, all end after the same step. They only ask each other
@@ -383,6 +420,40 @@ static std::optional<Checkpoint> agreeOnCheckpoint(const Options &options,
   return chosen;
 }
 
+/// The options that the command line gives.
+static TrainingOptions getTrainingOptions(const Options &options,
+                                          const Dataset &data,
+                                          const Manifest &manifest) {
+  const TrainingArguments &arguments = options.training;
+  TrainingOptions result;
+  result.steps = arguments.steps;
+  if (arguments.noShuffle)
+    result.seed.reset();
+  else
+    result.seed = arguments.seed;
+  result.constants = readConstants(options, data, manifest);
+  result.allowNonfinite = arguments.allowNonfinite;
+  result.checkpointEvery = arguments.checkpointEvery;
+  result.checkpointKeep = arguments.checkpointKeep;
+  return result;
+}
+
+/// The first example to use after `from`.
+static int64_t getPosition(const std::optional<Checkpoint> &from,
+                           const Dataset &data, std::optional<uint64_t> seed,
+                           bool resetData) {
+  if (!from || resetData)
+    return 0;
+  try {
+    checkSameData(*from, data, seed);
+  } catch (const Error &error) {
+    throw inputError(std::string(error.what()) +
+                     "; give the same data, or start the given data from its "
+                     "beginning with --reset-data");
+  }
+  return from->data.position;
+}
+
 static ExitCode trainRank(const Options &options,
                           const std::shared_ptr<const Artifact> &artifact,
                           const Communication &communication) {
@@ -394,17 +465,7 @@ static ExitCode trainRank(const Options &options,
   if (isFirst)
     checkTrainingOutputs(options);
   Dataset data = openData(arguments, manifest);
-
-  TrainingOptions trainingOptions;
-  trainingOptions.steps = arguments.steps;
-  if (arguments.noShuffle)
-    trainingOptions.seed.reset();
-  else
-    trainingOptions.seed = arguments.seed;
-  trainingOptions.constants = readConstants(options, data, manifest);
-  trainingOptions.allowNonfinite = arguments.allowNonfinite;
-  trainingOptions.checkpointEvery = arguments.checkpointEvery;
-  trainingOptions.checkpointKeep = arguments.checkpointKeep;
+  TrainingOptions trainingOptions = getTrainingOptions(options, data, manifest);
   std::optional<Recording> recording = makeRecording(options);
   trainingOptions.recording = recording ? &*recording : nullptr;
 
@@ -413,17 +474,9 @@ static ExitCode trainRank(const Options &options,
     checkpoints.emplace(arguments.checkpointDirectory);
   trainingOptions.checkpoints = checkpoints ? &*checkpoints : nullptr;
   std::optional<Checkpoint> from = agreeOnCheckpoint(options, job, connection);
-  int64_t start = from ? from->step : 0, position = 0;
-  if (from && !arguments.resetData) {
-    try {
-      checkSameData(*from, data, trainingOptions.seed);
-    } catch (const Error &error) {
-      throw inputError(std::string(error.what()) +
-                       "; give the same data, or start the given data from its "
-                       "beginning with --reset-data");
-    }
-    position = from->data.position;
-  }
+  int64_t start = from ? from->step : 0;
+  int64_t position =
+      getPosition(from, data, trainingOptions.seed, arguments.resetData);
   SessionOptions sessionOptions = getSessionOptions(options, communication);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact,
@@ -440,69 +493,46 @@ static ExitCode trainRank(const Options &options,
     std::cout << "resuming from '" << from->path << "': step " << start
               << " of " << arguments.steps << std::endl;
 
-  std::optional<MetricsFile> metrics;
-  LossHistory losses;
-  if (!arguments.metrics.empty() && isFirst) {
-    metrics.emplace(arguments.metrics, start);
-    losses = metrics->getHistory();
+  std::optional<TrainingLog> log;
+  if (isFirst) {
+    log.emplace(options, data, start);
+    trainingOptions.onStep = [&](const StepReport &report) {
+      log->add(report);
+    };
   }
-  std::optional<int64_t> tokens = data.getTokensPerExample();
-  StepReport last;
-  double seconds = 0;
+  trainingOptions.shouldStop = [interruption =
+                                    Interruption(connection)]() mutable {
+    return interruption.isWanted();
+  };
   TrainingResult result;
   std::vector<OutputFile> files;
-  {
-    std::optional<Progress> progress;
-    if (isFirst)
-      progress.emplace(arguments.steps, tokens, arguments.logEvery);
-    trainingOptions.onStep = [&](const StepReport &report) {
-      if (!isFirst)
-        return;
-      last = report;
-      seconds += report.seconds;
-      losses.emplace_back(report.step, report.loss);
-      if (metrics)
-        metrics->write(report, tokens);
-      progress->show(report);
-    };
-    trainingOptions.shouldStop = [interruption =
-                                      Interruption(connection)]() mutable {
-      return interruption.isWanted();
-    };
-    try {
-      result = tprt::train(session, data, start, position, trainingOptions);
-    } catch (const Error &) {
-      drawCurve(options, losses, files);
-      commit(files);
-      throw;
-    }
+  try {
+    result = tprt::train(session, data, start, position, trainingOptions);
+  } catch (const Error &) {
+    if (log)
+      log->drawCurve(files);
+    commit(files);
+    throw;
   }
-  if (!isFirst) {
-    if (!result.wasStopped)
-      writeProgramWeights(options, session, connection);
-    return result.wasStopped ? Interrupted : Success;
+  if (log) {
+    log->endProgress();
+    log->drawCurve(files);
+    writeTrace(options, manifest, trainingOptions.recording, files);
+    commit(files);
+    if (std::optional<Profile> profile =
+            makeProfile(options, manifest, trainingOptions.recording))
+      std::cout << profile->toTable();
+    std::cout << describe(session.getAttentionUses());
+    log->printSummary(result);
+    if (result.wasStopped)
+      std::cerr << "tp-run: interrupted after step " << result.step << " of "
+                << arguments.steps
+                << (arguments.checkpointDirectory.empty()
+                        ? "; without --checkpoint-dir nothing is kept\n"
+                        : "; the same command continues from there\n");
   }
-  drawCurve(options, losses, files);
-  writeTrace(options, manifest, trainingOptions.recording, files);
-  commit(files);
-  if (std::optional<Profile> profile =
-          makeProfile(options, manifest, trainingOptions.recording))
-    std::cout << profile->toTable();
-  std::cout << describe(session.getAttentionUses());
-  if (result.step == start && !result.wasStopped)
-    std::cout << "nothing to do: " << start << " steps are done\n";
-  else if (result.step > start)
-    printSummary(result, start, last, seconds,
-                 data.getBatchSize() * tokens.value_or(1),
-                 tokens ? "tokens" : "examples");
-  if (result.wasStopped) {
-    std::cerr << "tp-run: interrupted after step " << result.step << " of "
-              << arguments.steps
-              << (arguments.checkpointDirectory.empty()
-                      ? "; without --checkpoint-dir nothing is kept\n"
-                      : "; the same command continues from there\n");
+  if (result.wasStopped)
     return Interrupted;
-  }
   writeProgramWeights(options, session, connection);
   return Success;
 }

@@ -8,7 +8,6 @@
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -217,6 +216,35 @@ LogicalResult Graph::addCall(CallOpInterface call, unsigned instance,
 // Region ops
 //===----------------------------------------------------------------------===//
 
+/// An operand, and a region's input or an op's result that it becomes.
+using Edge = std::pair<OpOperand *, Value>;
+
+static SmallVector<Edge> collectEdges(RegionBranchOpInterface op) {
+  SmallVector<Edge> edges;
+  for (RegionBranchPoint point : op.getAllRegionBranchPoints()) {
+    SmallVector<RegionSuccessor> successors;
+    op.getSuccessorRegions(point, successors);
+    for (RegionSuccessor successor : successors) {
+      OperandRange range = op.getSuccessorOperands(point, successor);
+      MutableArrayRef<OpOperand> operands(range.getBase(), range.size());
+      for (auto [operand, input] :
+           llvm::zip(operands, successor.getSuccessorInputs()))
+        if (isTensor(input.getType()))
+          edges.push_back({&operand, input});
+    }
+  }
+  return edges;
+}
+
+/// All inputs that one operand becomes are placed alike.
+static llvm::EquivalenceClasses<Value> groupInputs(ArrayRef<Edge> edges) {
+  llvm::EquivalenceClasses<Value> groups;
+  llvm::SmallDenseMap<OpOperand *, Value> first;
+  for (auto [operand, input] : edges)
+    groups.unionSets(first.try_emplace(operand, input).first->second, input);
+  return groups;
+}
+
 LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
                                  int64_t weight) {
   int64_t inner = weight;
@@ -233,75 +261,31 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
   if (failed(checkTypes(op, op->getResultTypes(), "result")))
     return failure();
 
-  // Which operands become which inputs of a region or results of the op.
-  SmallVector<std::pair<OpOperand *, Value>> edges;
-  auto addEdges = [&](MutableArrayRef<OpOperand> operands, ValueRange inputs) {
-    for (auto [operand, input] : llvm::zip(operands, inputs))
-      if (isTensor(input.getType()))
-        edges.push_back({&operand, input});
-  };
-  SmallVector<RegionSuccessor> successors;
-  op.getSuccessorRegions(RegionBranchPoint::parent(), successors);
-  for (RegionSuccessor successor : successors) {
-    OperandRange operands = op.getEntrySuccessorOperands(successor);
-    addEdges({operands.getBase(), operands.size()},
-             successor.getSuccessorInputs());
-  }
-  for (Region &region : op->getRegions()) {
-    if (region.empty())
-      continue;
-    auto terminator = dyn_cast<RegionBranchTerminatorOpInterface>(
-        region.front().getTerminator());
-    if (!terminator)
-      continue;
-    SmallVector<RegionSuccessor> next;
-    op.getSuccessorRegions(RegionBranchPoint(terminator), next);
-    for (RegionSuccessor successor : next) {
-      MutableOperandRange range =
-          terminator.getMutableSuccessorOperands(successor);
-      for (auto [operand, input] :
-           llvm::zip(range, successor.getSuccessorInputs()))
-        if (isTensor(input.getType()))
-          edges.push_back({&operand, input});
-    }
-  }
-  // All inputs that one operand becomes are placed alike.
-  llvm::EquivalenceClasses<void *> groups;
-  llvm::MapVector<OpOperand *, Value> first;
-  for (auto [operand, input] : edges) {
-    groups.insert(input.getAsOpaquePointer());
-    auto [it, inserted] = first.insert({operand, input});
-    if (!inserted)
-      groups.unionSets(it->second.getAsOpaquePointer(),
-                       input.getAsOpaquePointer());
-  }
+  SmallVector<Edge> edges = collectEdges(op);
+  llvm::EquivalenceClasses<Value> groups = groupInputs(edges);
   SmallVector<ShardingAttr> fixed = getResultShardings(op);
-  llvm::MapVector<void *, unsigned> nodeOf;
-  llvm::SmallDenseSet<void *> seen;
-  auto getNode = [&](Value input) -> unsigned & {
-    return nodeOf[groups.getLeaderValue(input.getAsOpaquePointer())];
-  };
+  llvm::SmallDenseMap<Value, unsigned> nodeOf;
+  llvm::SmallDenseSet<Value> seen;
   for (auto [operand, input] : edges) {
     if (locals.contains(operand->get()))
       return operand->getOwner()->emitError(
           "can't take a local value; tp.from_local makes a global one of it");
-    if (!seen.insert(input.getAsOpaquePointer()).second)
+    if (!seen.insert(input).second)
       continue;
-    void *leader = groups.getLeaderValue(input.getAsOpaquePointer());
     auto result = dyn_cast<OpResult>(input);
     bool isResult = result && result.getOwner() == op;
     ShardingAttr wanted = isResult && !fixed.empty()
                               ? fixed[result.getResultNumber()]
                               : ShardingAttr();
-    auto it = nodeOf.find(leader);
-    if (it == nodeOf.end()) {
-      nodeOf[leader] = addPassing(instance, input.getType(), wanted);
-    } else if (wanted && nodes[it->second].kind == Node::Compute) {
-      Node &node = nodes[it->second];
-      node.kind = Node::Fixed;
-      node.needs = node.gives = wanted;
+    auto [it, isNew] = nodeOf.try_emplace(groups.getLeaderValue(input));
+    unsigned &node = it->second;
+    if (isNew) {
+      node = addPassing(instance, input.getType(), wanted);
+    } else if (wanted && nodes[node].kind == Node::Compute) {
+      nodes[node].kind = Node::Fixed;
+      nodes[node].needs = nodes[node].gives = wanted;
     }
-    addResult(getNode(input), input, instance, isResult ? weight : inner);
+    addResult(node, input, instance, isResult ? weight : inner);
   }
   // Operands of the op first: those of terminators are values that are still to
   // be added.
@@ -309,7 +293,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
   auto addUses = [&](bool ofOp) {
     for (auto [operand, input] : edges)
       if ((operand->getOwner() == op) == ofOp && used.insert(operand).second)
-        addUse(getNode(input), *operand, instance);
+        addUse(nodeOf.lookup(groups.getLeaderValue(input)), *operand, instance);
   };
   addUses(/*ofOp=*/true);
   for (Region &region : op->getRegions())

@@ -181,6 +181,14 @@ private:
   bool mayBeGiven(const Node &node, const SplitChoice &choice) const;
   const Domain *getAnyDomain(const Node &node, bool isExhaustive,
                              int64_t priority, const Strategy *before) const;
+  const Domain *getOverDomain(const Node &node) const;
+  const Domain *getConstraintDomain(const Node &node) const;
+  /// The strategies that spread to `node`; if `before` isn't null, only those
+  /// that extend it.
+  const Domain *getSpreadDomain(const Node &node, const Spread &spread,
+                                const Strategy *before) const;
+  const Domain *getExhaustiveDomain(const Node &node,
+                                    const Strategy *before) const;
 
   bool followBatchThrough(size_t node);
   ArrayRef<Batch> getBatchFactors(const Node &node) const;

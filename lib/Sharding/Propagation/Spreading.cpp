@@ -242,92 +242,69 @@ bool Graph::mayBeGiven(const Node &node, const SplitChoice &choice) const {
                        isWhole);
 }
 
-const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
-                                  int64_t priority,
-                                  const Strategy *before) const {
-  auto extendsBefore = [&](const Strategy &strategy) {
-    return !before || strategy.extends(*before);
+const Domain *Graph::getOverDomain(const Node &node) const {
+  // Its own redistribution costs the same as any other.
+  auto redistribute = cast<RedistributeOp>(node.op);
+  return space.getDomain(
+      node.rule, getSpread(node).choices, node.op,
+      [&](const Strategy &s) { return !s.cost.isInfinite(); },
+      [&](Strategy &strategy) {
+        ShardingAttr from = strategy.operands[0];
+        strategy.results[0] = redistribute.getTarget(from);
+        strategy.cost += space.getPlanner().getCost(from, strategy.results[0],
+                                                    redistribute.getType());
+      });
+}
+
+const Domain *Graph::getConstraintDomain(const Node &node) const {
+  ArrayRef<int64_t> open = cast<ConstraintOp>(node.op).getOpen();
+  if (open.empty())
+    return space.getFixedDomain(node.needs, node.gives);
+  return space.getDomain(node.rule, getSpread(node).choices, node.op,
+                         [&](const Strategy &strategy) {
+                           return refines(strategy.results[0], node.gives,
+                                          open);
+                         });
+}
+
+/// Adds the choices that `strategy`, an earlier decision, consists of: they
+/// stand, whether or not they still spread.
+static void addChoices(const Strategy *strategy,
+                       std::vector<SplitChoice> &choices) {
+  auto add = [&](SplitChoice choice) {
+    if (!llvm::is_contained(choices, choice))
+      choices.push_back(std::move(choice));
   };
-  // An earlier decision stands, whether or not it still spreads here.
-  auto withBefore = [&](std::vector<SplitChoice> choices) {
-    auto add = [&](SplitChoice choice) {
-      if (!llvm::is_contained(choices, choice))
-        choices.push_back(std::move(choice));
-    };
-    if (!before)
-      return choices;
-    for (auto [factor, axes] : llvm::enumerate(before->split.factorAxes))
-      for (AxisRefAttr axis : axes)
-        add({axis, /*isLinear=*/false, static_cast<unsigned>(factor),
-             llvm::to_vector_of<int64_t, 0>(
-                 before->split.factorSegments[factor])});
-    for (auto [set, axis] : before->split.linearAxes)
-      add({axis, /*isLinear=*/true, set, {}});
-    return choices;
-  };
-  auto orFixed = [&](const Domain *domain) {
-    return domain->strategies.empty()
-               ? space.getFixedDomain(node.needs, node.gives)
-               : domain;
-  };
-  switch (node.kind) {
-  case Node::Fixed: {
-    SmallVector<ShardingAttr> needs, gives;
-    needs.assign(node.operands.size(), node.needs);
-    gives.assign(node.results.size(), node.gives);
-    return space.getFixedDomain(needs, gives);
-  }
-  case Node::Over: {
-    auto redistribute = cast<RedistributeOp>(node.op);
-    // Its own redistribution costs the same as any other. If no strategy is
-    // possible, the target itself is the only candidate, and it is rejected
-    // later.
-    return orFixed(space.getDomain(
-        node.rule, getSpread(node).choices, node.op,
-        [&](const Strategy &s) { return !s.cost.isInfinite(); },
-        [&](Strategy &strategy) {
-          ShardingAttr from = strategy.operands[0];
-          strategy.results[0] = redistribute.getTarget(from);
-          strategy.cost += space.getPlanner().getCost(from, strategy.results[0],
-                                                      redistribute.getType());
-        }));
-  }
-  case Node::Constraint: {
-    auto constraint = cast<ConstraintOp>(node.op);
-    if (getPriority(constraint) > priority)
-      break;
-    if (constraint.getOpen().empty())
-      return space.getFixedDomain(node.needs, node.gives);
-    // Strategies never split unevenly by parts of a mesh dimension, so the list
-    // may be empty.
-    return orFixed(space.getDomain(
-        node.rule, getSpread(node).choices, node.op,
-        [&](const Strategy &strategy) {
-          return refines(strategy.results[0], node.gives, constraint.getOpen());
-        }));
-  }
-  case Node::Barrier:
-    // Only what spread to the result.
-    return space.getDomain(
-        node.rule,
-        withBefore(space
-                       .spread(node.rule, getStates(node, node.results),
-                               getStates(node, node.results))
-                       .choices),
-        before, extendsBefore);
-  case Node::Compute:
-    break;
-  }
-  if (!isExhaustive && !before)
-    return space.getDomain(node.rule, getSpread(node));
-  if (!isExhaustive)
-    return space.getDomain(node.rule, withBefore(getSpread(node).choices),
-                           before, extendsBefore);
-  // All splits over all mesh dimensions, even splits that didn't spread here: a
-  // value that can't stay split as it is may be split in another way. In small
-  // programs, mesh dimensions also nest in any order, and so do the parts of
-  // them that the program mentions, unless there are too many strategies.
-  std::vector<SplitChoice> choices = withBefore(getSpread(node).choices);
+  if (!strategy)
+    return;
+  const auto &split = strategy->split;
+  for (auto [factor, axes] : llvm::enumerate(split.factorAxes))
+    for (AxisRefAttr axis : axes)
+      add({axis, /*isLinear=*/false, static_cast<unsigned>(factor),
+           llvm::to_vector_of<int64_t, 0>(split.factorSegments[factor])});
+  for (auto [set, axis] : split.linearAxes)
+    add({axis, /*isLinear=*/true, set, {}});
+}
+
+const Domain *Graph::getSpreadDomain(const Node &node, const Spread &spread,
+                                     const Strategy *before) const {
+  if (!before)
+    return space.getDomain(node.rule, spread);
+  std::vector<SplitChoice> choices = spread.choices;
+  addChoices(before, choices);
+  return space.getDomain(
+      node.rule, choices, before,
+      [&](const Strategy &strategy) { return strategy.extends(*before); });
+}
+
+/// All splits over all mesh dimensions, even splits that didn't spread here: a
+/// value that can't stay split as it is may be split in another way. In small
+/// programs, mesh dimensions also nest in any order, and so do the parts of
+/// them that the program mentions, unless there are too many strategies.
+const Domain *Graph::getExhaustiveDomain(const Node &node,
+                                         const Strategy *before) const {
+  std::vector<SplitChoice> choices = getSpread(node).choices;
+  addChoices(before, choices);
   auto it = behindBarriers.find(&node - nodes.data());
   const Domain *largest = nullptr;
   // A program's arguments and results aren't split over mesh dimensions that
@@ -344,9 +321,10 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   auto enlarge = [&](bool reorders) {
     std::vector<SplitChoice> kept = choices;
     keepBatch(node, kept);
-    const Domain *domain =
-        space.getDomain(node.rule, kept, before, extendsBefore, {}, reorders,
-                        reorders ? kMaxNested : kMaxExhaustive);
+    const Domain *domain = space.getDomain(
+        node.rule, kept, before,
+        [&](const Strategy &s) { return !before || s.extends(*before); }, {},
+        reorders, reorders ? kMaxNested : kMaxExhaustive);
     if (!domain->strategies.empty())
       largest = domain;
     return !domain->strategies.empty();
@@ -357,8 +335,41 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
     add(space.getPartChoices(node.rule));
     enlarge(/*reorders=*/true);
   }
-  if (largest)
-    return largest;
-  return space.getDomain(node.rule, withBefore(getSpread(node).choices), before,
-                         extendsBefore);
+  return largest ? largest : getSpreadDomain(node, getSpread(node), before);
+}
+
+const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
+                                  int64_t priority,
+                                  const Strategy *before) const {
+  // Where no strategy is possible, the fixed placements are the only candidate,
+  // and may be rejected later. Strategies never split unevenly by parts of a
+  // mesh dimension.
+  auto orFixed = [&](const Domain *domain) {
+    return domain->strategies.empty()
+               ? space.getFixedDomain(node.needs, node.gives)
+               : domain;
+  };
+  switch (node.kind) {
+  case Node::Fixed: {
+    SmallVector<ShardingAttr> needs, gives;
+    needs.assign(node.operands.size(), node.needs);
+    gives.assign(node.results.size(), node.gives);
+    return space.getFixedDomain(needs, gives);
+  }
+  case Node::Over:
+    return orFixed(getOverDomain(node));
+  case Node::Constraint:
+    if (getPriority(cast<ConstraintOp>(node.op)) > priority)
+      break;
+    return orFixed(getConstraintDomain(node));
+  case Node::Barrier: { // only what spread to the result
+    SmallVector<StateSetId, 4> results = getStates(node, node.results);
+    return getSpreadDomain(node, space.spread(node.rule, results, results),
+                           before);
+  }
+  case Node::Compute:
+    break;
+  }
+  return isExhaustive ? getExhaustiveDomain(node, before)
+                      : getSpreadDomain(node, getSpread(node), before);
 }

@@ -174,10 +174,18 @@ public:
 private:
   SmallVector<AxisRefAttr> getParts(Granularity granularity,
                                     ArrayRef<AxisRefAttr> mentioned, bool all);
+  void addAtoms(ArrayRef<AxisRefAttr> parts);
+  void addRanks();
+  void addUnits(ArrayRef<AxisRefAttr> mentioned);
+  void addPartial(ShardingAttr from, ShardingAttr to);
+  void addRoots(ShardingAttr from);
+  bool represents(ShardingAttr sharding) const;
+  /// The atom equal to `axis`, or the atoms that make it up, each starting
+  /// where the one before ends.
+  SmallVector<uint8_t, 4> getRun(AxisRefAttr axis) const;
   ArrayRef<double> getOverlaps(const List *a, const List *b) const;
   Interval cut(Interval interval, ArrayRef<uint8_t> list, size_t begin,
                size_t rank) const;
-  List makeList(const List *parent, int64_t dim, ArrayRef<uint8_t> list) const;
   bool isSame(const State &from, size_t holder, const State &to,
               size_t rank) const;
 

@@ -97,7 +97,15 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     for (PartialAttr partial : sharding.getPartial())
       mention(partial.getAxis());
   }
-  SmallVector<AxisRefAttr> parts = getParts(granularity, mentioned, all);
+  addAtoms(getParts(granularity, mentioned, all));
+  addRanks();
+  addUnits(mentioned);
+  addPartial(from, to);
+  addRoots(from);
+  faithful = represents(from) && represents(to);
+}
+
+void Space::addAtoms(ArrayRef<AxisRefAttr> parts) {
   for (AxisRefAttr axis : parts) {
     Atom atom{axis, mesh.getAxisSize(axis)};
     for (auto [i, other] : llvm::enumerate(parts))
@@ -107,8 +115,10 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
       }
     atoms.push_back(std::move(atom));
   }
+}
 
-  // Ranks with the same index in every atom have the same blocks.
+/// Ranks with the same index in every atom have the same blocks.
+void Space::addRanks() {
   int64_t numRanks = mesh.getNumRanks();
   llvm::DenseMap<int64_t, int64_t> known;
   for (int64_t rank = 0; rank < numRanks; ++rank) {
@@ -129,33 +139,36 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
       atom.index.push_back(index);
   }
   alike = numRanks / ranks.size();
+}
 
-  // The atom equal to `axis`, or the atoms that make it up, each starting where
-  // the one before ends.
-  auto getRun = [&](AxisRefAttr axis) {
-    SmallVector<uint8_t, 4> run;
-    int64_t begin = getPartBegin(axis), end = getPartEnd(mesh, axis);
-    for (auto [i, atom] : llvm::enumerate(atoms)) {
-      if (atom.axis == axis)
-        return SmallVector<uint8_t, 4>{static_cast<uint8_t>(i)};
-      if (!merge || atom.axis.getName() != axis.getName() ||
-          getPartBegin(atom.axis) != begin || getPartEnd(mesh, atom.axis) > end)
-        continue;
-      run.push_back(i);
-      begin = getPartEnd(mesh, atom.axis);
-    }
-    return run;
-  };
+SmallVector<uint8_t, 4> Space::getRun(AxisRefAttr axis) const {
+  SmallVector<uint8_t, 4> run;
+  int64_t begin = getPartBegin(axis), end = getPartEnd(mesh, axis);
+  for (auto [i, atom] : llvm::enumerate(atoms)) {
+    if (atom.axis == axis)
+      return {static_cast<uint8_t>(i)};
+    if (!merge || atom.axis.getName() != axis.getName() ||
+        getPartBegin(atom.axis) != begin || getPartEnd(mesh, atom.axis) > end)
+      continue;
+    run.push_back(i);
+    begin = getPartEnd(mesh, atom.axis);
+  }
+  return run;
+}
+
+void Space::addUnits(ArrayRef<AxisRefAttr> mentioned) {
   for (AxisRefAttr axis : mentioned)
     units.push_back(getRun(axis));
-  for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
-    auto whole = AxisRefAttr::get(from.getContext(), mesh.getAxisName(i));
-    SmallVector<uint8_t, 4> run = getRun(whole);
-    if (mesh.getAxisSizes()[i] > 1 &&
-        getNumBlocks(run) == mesh.getAxisSize(whole) &&
+  for (auto [i, size] : llvm::enumerate(mesh.getAxisSizes())) {
+    SmallVector<uint8_t, 4> run =
+        getRun(AxisRefAttr::get(meshRef.getContext(), mesh.getAxisName(i)));
+    if (size > 1 && getNumBlocks(run) == size &&
         !llvm::is_contained(units, run))
       units.push_back(run);
   }
+}
+
+void Space::addPartial(ShardingAttr from, ShardingAttr to) {
   for (PartialAttr partial : from.getPartial()) {
     bool stays = llvm::is_contained(to.getPartial(), partial);
     if (stays)
@@ -166,7 +179,9 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
         keptAtoms |= uint64_t(1) << atom;
     }
   }
+}
 
+void Space::addRoots(ShardingAttr from) {
   for (auto [dim, list] : llvm::enumerate(from.getDims())) {
     segments.emplace_back(list.getSegments());
     lists.push_back(List());
@@ -183,23 +198,25 @@ Space::Space(MeshOp mesh, ArrayRef<int64_t> shape, ShardingAttr from,
     }
     roots.push_back(&root);
   }
-  // A state merges neighbouring parts, which may have had different blocks.
-  for (ShardingAttr sharding : {from, to}) {
-    State state = getState(sharding);
-    for (int64_t dim = 0; dim < getRank(); ++dim) {
-      if (isFrozen(dim))
-        continue;
-      for (auto [i, rank] : llvm::enumerate(ranks)) {
-        AxisListAttr list = sharding.getDims()[dim];
-        Interval block = list.getSegments().empty()
-                             ? getDimBlock(shape[dim], list, mesh, rank)[0]
-                             : Interval{-1, -1};
-        Interval mine = state.dims[dim]->intervals[i];
-        faithful &= mine.size == block.size &&
-                    (mine.offset == block.offset || mine.size == 0);
-      }
+}
+
+/// A state merges neighbouring parts, which may have had different blocks.
+bool Space::represents(ShardingAttr sharding) const {
+  State state = getState(sharding);
+  for (auto [dim, list] : llvm::enumerate(sharding.getDims())) {
+    if (isFrozen(dim))
+      continue;
+    if (!list.getSegments().empty())
+      return false;
+    for (auto [rank, mine] :
+         llvm::zip_equal(ranks, state.dims[dim]->intervals)) {
+      Interval block = getDimBlock(shape[dim], list, mesh, rank)[0];
+      if (mine.size != block.size ||
+          (mine.offset != block.offset && mine.size != 0))
+        return false;
     }
   }
+  return true;
 }
 
 State Space::getState(ShardingAttr sharding) const {

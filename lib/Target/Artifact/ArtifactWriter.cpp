@@ -31,7 +31,15 @@ static llvm::StringRef getBaselineCPU() {
                                                              : "generic";
 }
 
-using Machines = llvm::ArrayRef<std::unique_ptr<llvm::TargetMachine>>;
+namespace {
+/// What the artifact has code for.
+struct Targets {
+  /// The device's; empty without a device.
+  llvm::SmallVector<int32_t> architectures = {};
+  /// The CPUs.
+  llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines = {};
+};
+} // namespace
 
 static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
   llvm::json::Array features;
@@ -41,8 +49,8 @@ static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
                             {"features", std::move(features)}};
 }
 
-static std::string writeManifest(DictionaryAttr attr, Machines machines,
-                                 ArrayRef<int32_t> architectures) {
+static std::string writeManifest(DictionaryAttr attr, const Targets &targets) {
+  const auto &[architectures, machines] = targets;
   llvm::json::Object manifest = *toJSON(attr).getAsObject();
   manifest["schema"] = TPRT_MANIFEST_SCHEMA;
   manifest["producer"] = "tp-mlir " TP_VERSION;
@@ -50,7 +58,7 @@ static std::string writeManifest(DictionaryAttr attr, Machines machines,
   llvm::json::Object target = describeTarget(*machines.front());
   target["triple"] = machines.front()->getTargetTriple().str();
   llvm::json::Array variants;
-  for (auto [i, machine] : llvm::enumerate(machines.drop_front())) {
+  for (auto [i, machine] : llvm::enumerate(llvm::drop_begin(machines))) {
     llvm::json::Object variant = describeTarget(*machine);
     variant["entry"] = getEntryName(i + 1);
     variants.push_back(std::move(variant));
@@ -81,10 +89,9 @@ static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
   output << manifest << object;
 }
 
-llvm::Error tp::compileToArtifact(ModuleOp module,
-                                  const CompileOptions &options,
-                                  llvm::raw_ostream &output) {
-  llvm::SmallVector<int32_t> architectures;
+static llvm::Expected<Targets> getTargets(const CompileOptions &options) {
+  Targets targets;
+  auto &[architectures, machines] = targets;
   std::string targetCPU = options.targetCPU;
   if (!options.target.empty()) {
     auto parsed = parseDeviceTarget(options.target);
@@ -94,7 +101,6 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
     if (targetCPU == "native") // the host has little to do
       targetCPU = getBaselineCPU();
   }
-  bool hasDevice = !architectures.empty();
   if (options.emit == Emit::PTX &&
       (architectures.size() != 1 ||
        architectures.front() == kEmulatedArchitecture))
@@ -103,10 +109,9 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
 
   llvm::SmallVector<llvm::StringRef> cpus;
   llvm::StringRef(targetCPU).split(cpus, ',');
-  if (hasDevice && cpus.size() > 1)
+  if (!architectures.empty() && cpus.size() > 1)
     return makeError("a program for CUDA has code for one CPU, not " +
                      llvm::Twine(cpus.size()));
-  llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines;
   for (llvm::StringRef cpu : cpus) {
     auto machine = createTargetMachine(cpu, options.optLevel);
     if (!machine)
@@ -117,7 +122,38 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
       (options.emit == Emit::LLVM || options.emit == Emit::Object))
     return makeError("LLVM IR and objects are for one CPU, not " +
                      llvm::Twine(machines.size()));
+  return targets;
+}
 
+/// The device's code; has images only if an artifact or an object is written.
+static llvm::Expected<DeviceCode> getDeviceCode(gpu::GPUModuleOp kernels,
+                                                const Targets &targets,
+                                                const CompileOptions &options) {
+  DeviceCode code;
+  for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
+    code.kernels.push_back(kernel.getName().str());
+  for (auto site : kernels->getParentOfType<ModuleOp>()
+                       ->getAttrOfType<ArrayAttr>(kSitesAttr)
+                       .getAsRange<StringAttr>())
+    code.sites.push_back(site.str());
+  if (options.emit == Emit::Artifact || options.emit == Emit::Object) {
+    auto compiled = compileKernels(kernels, targets.architectures,
+                                   targets.machines.front()->getTargetCPU(),
+                                   options.optLevel, options.warn);
+    if (!compiled)
+      return compiled.takeError();
+    code.images = std::move(*compiled);
+  }
+  return code;
+}
+
+llvm::Error tp::compileToArtifact(ModuleOp module,
+                                  const CompileOptions &options,
+                                  llvm::raw_ostream &output) {
+  auto targets = getTargets(options);
+  if (!targets)
+    return targets.takeError();
+  bool hasDevice = !targets->architectures.empty();
   PassManager pm(module->getName());
   if (options.configure && failed(options.configure(pm)))
     return makeError("bad options for the pass manager");
@@ -131,41 +167,32 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
     module.print(output);
     return llvm::Error::success();
   }
-  std::string manifest =
-      writeManifest(getManifest(module), machines, architectures);
+  std::string manifest = writeManifest(getManifest(module), *targets);
   if (options.emit == Emit::Manifest) {
     output << manifest << '\n';
     return llvm::Error::success();
   }
 
-  std::vector<DeviceImage> images;
-  std::vector<std::string> kernelNames, sites;
+  DeviceCode deviceCode;
   if (hasDevice) {
     auto kernels = *module.getOps<gpu::GPUModuleOp>().begin();
     if (options.emit == Emit::PTX) {
-      auto ptx = compileToPTX(kernels, architectures.front(), options.optLevel);
+      auto ptx = compileToPTX(kernels, targets->architectures.front(),
+                              options.optLevel);
       if (!ptx)
         return ptx.takeError();
       output << *ptx;
       return llvm::Error::success();
     }
-    for (auto kernel : kernels.getOps<gpu::GPUFuncOp>())
-      kernelNames.push_back(kernel.getName().str());
-    for (auto site :
-         module->getAttrOfType<ArrayAttr>(kSitesAttr).getAsRange<StringAttr>())
-      sites.push_back(site.str());
-    if (options.emit == Emit::Artifact || options.emit == Emit::Object) {
-      auto compiled = compileKernels(kernels, architectures, cpus.front(),
-                                     options.optLevel, options.warn);
-      if (!compiled)
-        return compiled.takeError();
-      images = std::move(*compiled);
-    }
+    auto compiled = getDeviceCode(kernels, *targets, options);
+    if (!compiled)
+      return compiled.takeError();
+    deviceCode = std::move(*compiled);
     kernels.erase();
   }
 
   llvm::SmallVector<llvm::SmallString<0>> objects;
-  for (auto [i, machine] : llvm::enumerate(machines)) {
+  for (auto [i, machine] : llvm::enumerate(targets->machines)) {
     llvm::LLVMContext llvmContext;
     std::unique_ptr<llvm::Module> llvmModule =
         translateModuleToLLVMIR(module, llvmContext, "program");
@@ -173,7 +200,7 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
       return makeError("the program can't be translated to LLVM IR");
     llvmModule->getFunction(getEntryName(0))->setName(getEntryName(i));
     if (hasDevice)
-      addDeviceCode(*llvmModule, images, kernelNames, sites);
+      addDeviceCode(*llvmModule, deviceCode);
     optimize(*llvmModule, *machine, options.optLevel);
     if (options.emit == Emit::LLVM) {
       llvmModule->print(output, nullptr);

@@ -282,9 +282,8 @@ tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   return images;
 }
 
-void tp::addDeviceCode(llvm::Module &module, ArrayRef<DeviceImage> images,
-                       ArrayRef<std::string> kernels,
-                       ArrayRef<std::string> sites) {
+void tp::addDeviceCode(llvm::Module &module, const DeviceCode &deviceCode) {
+  const auto &[images, kernels, sites] = deviceCode;
   llvm::LLVMContext &context = module.getContext();
   llvm::IRBuilder<> b(context);
   llvm::Type *ptr = b.getPtrTy(), *i32 = b.getInt32Ty(), *i64 = b.getInt64Ty();

@@ -20,6 +20,12 @@ struct DeviceImage {
   std::string data;
 };
 
+/// What the runtime needs to run kernels: tprt_device_code.
+struct DeviceCode {
+  std::vector<DeviceImage> images = {};
+  std::vector<std::string> kernels = {}, sites = {}; ///< names
+};
+
 /// The architectures of "cuda:sm_90,sm_100", ascending; "cuda:emulated" is one
 /// that a CPU emulates.
 llvm::Expected<SmallVector<int32_t>> parseDeviceTarget(StringRef target);
@@ -37,8 +43,7 @@ compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
                llvm::function_ref<void(const llvm::Twine &)> warn);
 
 /// Adds the constant `tprt_device_code` to the host's module.
-void addDeviceCode(llvm::Module &module, ArrayRef<DeviceImage> images,
-                   ArrayRef<std::string> kernels, ArrayRef<std::string> sites);
+void addDeviceCode(llvm::Module &module, const DeviceCode &code);
 
 } // namespace mlir::tp
 
