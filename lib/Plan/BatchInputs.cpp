@@ -1,7 +1,7 @@
 //===- BatchInputs.cpp - which inputs have the batch ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "PlanChecks.h"
+#include "BatchInputs.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Plan/Pattern.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanChecks.h"
+#include "Evenness.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Plan/Style.h"
 #include "llvm/Support/MathExtras.h"

@@ -31,6 +31,10 @@ std::string plan::printBytes(int64_t bytes) {
   return std::string(text) + " (" + exact + ")";
 }
 
+std::string plan::describeModule(StringRef fqn) {
+  return fqn.empty() ? "the root module" : "'" + fqn.str() + "'";
+}
+
 LogicalResult plan::emitFindings(ArrayRef<Finding> findings, bool strict) {
   llvm::MapVector<std::pair<StringRef, Attribute>, SmallVector<const Finding *>>
       byPlace;

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanChecks.h"
+#include "FsdpGroups.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Plan/Pattern.h"

@@ -9,6 +9,12 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
 
+SmallVector<int64_t> Placement::getSegments(int64_t size) const {
+  if (!segments.empty())
+    return segments;
+  return SmallVector<int64_t>(blocks, size / blocks);
+}
+
 std::string Placement::str() const {
   switch (kind) {
   case Kind::Replicate:

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Plan.h"
-#include "Plan/PlanChecks.h"
+#include "BatchInputs.h"
+#include "Evenness.h"
+#include "FsdpGroups.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/TP/Reductions.h"

@@ -1,7 +1,7 @@
 //===- ReplicatedParameters.cpp - large weights that no entry splits ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "PlanChecks.h"
+#include "ReplicatedParameters.h"
 #include "tp/Dialect/TP/Elements.h"
 
 using namespace mlir;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Style.h"
-#include "Plan/PlanChecks.h"
+#include "Evenness.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/NN/Traced.h"
@@ -287,8 +287,7 @@ std::string MeshGroup::describe() const {
 }
 
 std::string ModuleRequests::describeModule() const {
-  StringRef fqn = ModuleOpInterface(module).getFqn();
-  return fqn.empty() ? "the root module" : ("'" + fqn + "'").str();
+  return plan::describeModule(ModuleOpInterface(module).getFqn());
 }
 
 std::string plan::printReason(FileLineColLoc loc, const Twine &what) {

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlanWriter.h"
+#include "DataParallel.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Shardings.h"

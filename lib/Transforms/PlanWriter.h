@@ -18,13 +18,6 @@ struct WrittenPlan {
 /// Annotates `model`, which `plan` was checked against, as tp-apply-plan does.
 WrittenPlan writePlan(const plan::CheckedPlan &plan, ModuleOp model);
 
-/// Writes the plan's `data_parallel` to the IR, after its other entries. The
-/// batch of the inputs is split over all of these mesh dimensions (`tp.batch`).
-/// Parameters are replicated over the ddp ones; over the fsdp ones they are
-/// split along dimension 0 and gathered before their uses.
-void applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,
-                       MeshOp mesh);
-
 } // namespace mlir::tp
 
 #endif // TP_LIB_TRANSFORMS_PLANWRITER_H

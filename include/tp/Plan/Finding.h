@@ -36,6 +36,9 @@ std::string printBytes(int64_t bytes);
 /// "2x8xf32".
 std::string printType(RankedTensorType type);
 
+/// "'layers.0'" or "the root module".
+std::string describeModule(StringRef fqn);
+
 /// Emits each finding as a warning, or as an error with `strict`; fails if it
 /// emits an error. Of several findings with the same check and location, it
 /// shows the first and counts the others.

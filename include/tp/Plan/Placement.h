@@ -40,6 +40,8 @@ struct Placement {
   bool isPartial() const { return kind == Kind::Partial; }
   /// Whether the dimension consists of blocks that are each split on their own.
   bool isSegmented() const { return blocks > 1 || !segments.empty(); }
+  /// The sizes of these blocks, for a dimension of size `size`.
+  SmallVector<int64_t> getSegments(int64_t size) const;
   bool operator==(const Placement &) const = default;
 
   /// "Shard(1)", "Replicate", "Partial(sum)",

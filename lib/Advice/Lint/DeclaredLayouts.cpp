@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
 
 using namespace mlir;
 using namespace mlir::tp;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
 
 using namespace mlir;
 using namespace mlir::tp;

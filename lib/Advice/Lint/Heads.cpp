@@ -9,7 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
+#include "Plan/Evenness.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"

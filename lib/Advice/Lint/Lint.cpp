@@ -3,7 +3,7 @@
 
 #include "tp/Advice/Lint/Lint.h"
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
+#include "Plan/ReplicatedParameters.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -57,13 +57,6 @@ checkLosses(const FlowContext &context,
               expected.str() + ", but it comes as ");
   }
   return success(valid);
-}
-
-SmallVector<int64_t> plan::getSegments(const Placement &placement,
-                                       int64_t size) {
-  if (!placement.segments.empty())
-    return placement.segments;
-  return SmallVector<int64_t>(placement.blocks, size / placement.blocks);
 }
 
 LogicalResult plan::lintPlan(CheckedPlan &plan, ModuleOp model) {

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
@@ -28,8 +27,8 @@ public:
     if (!known.origin || context.getGroup().size == 1)
       return;
     SmallVector<int64_t> segments =
-        getSegments(placement, cast<RankedTensorType>(operand.get().getType())
-                                   .getDimSize(placement.dim));
+        placement.getSegments(cast<RankedTensorType>(operand.get().getType())
+                                  .getDimSize(placement.dim));
     SmallVector<int64_t> pieces = getPieces(operand, placement.dim);
     // If plain blocks are reshaped, the check of heads says more.
     bool isSlice = isa<nn::SliceOp>(operand.getOwner());

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlacementFlow.h"
-#include "Plan/PlanChecks.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Sharding/SplitInference.h"

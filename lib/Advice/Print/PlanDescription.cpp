@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanDescription.h"
-#include "Plan/PlanChecks.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,8 +1,9 @@
 //===- LoopPlan.cpp - what threads do for a linalg op ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "LoopPlan.h"
 #include "CodeGen/Loops/Buffers.h"
-#include "ThreadLoops.h"
+#include "CodeGen/Loops/Loops.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Analysis/AffineStructures.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

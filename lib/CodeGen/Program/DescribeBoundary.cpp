@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Boundary.h"
+#include "DescribeBoundary.h"
 #include "tp/Dialect/TP/Blocks.h"
 
 using namespace mlir;

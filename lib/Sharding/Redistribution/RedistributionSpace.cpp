@@ -1,7 +1,7 @@
 //===- RedistributionSpace.cpp - Placements as lists of atoms -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "RedistributionSearch.h"
+#include "RedistributionSpace.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Intervals.h"
 #include "llvm/ADT/DenseMap.h"

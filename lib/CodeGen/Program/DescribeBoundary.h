@@ -1,8 +1,8 @@
-//===- Boundary.h - tensors at a program's boundary -------------*- C++ -*-===//
+//===- DescribeBoundary.h - Tensors at a program's boundary -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H
-#define TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H
+#ifndef TP_LIB_CODEGEN_PROGRAM_DESCRIBEBOUNDARY_H
+#define TP_LIB_CODEGEN_PROGRAM_DESCRIBEBOUNDARY_H
 
 #include "tp/Dialect/TP/TP.h"
 
@@ -33,4 +33,4 @@ bool isPartial(const Boundary &boundary);
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_CODEGEN_PROGRAM_BOUNDARY_H
+#endif // TP_LIB_CODEGEN_PROGRAM_DESCRIBEBOUNDARY_H
