@@ -237,7 +237,7 @@ TEST(MinSum, SolvesNothing) {
   EXPECT_EQ(solution.cost, CommunicationCost());
 }
 
-/// A chain that repeats a part has few distinct steps, however long it is: the
+/// A chain that repeats a layer has few distinct steps, however long it is: the
 /// 10^12 sums of all of them would take hours.
 TEST(MinSum, SharesStepsOfARepeatingChain) {
   constexpr unsigned kLength = 100'000, kSize = 200;
@@ -271,19 +271,19 @@ TEST(MinSum, SharesStepsOfARepeatingChain) {
 }
 
 //===----------------------------------------------------------------------===//
-// Repeated parts
+// Repeated layers
 //===----------------------------------------------------------------------===//
 
-/// A head, parts in a row of which the first has no factors to one before, and
-/// a rest. Only tied variables of a part have factors with the next.
+/// A head, layers in a row of which the first has no factors to one before, and
+/// a rest. Only tied variables of a layer have factors with the next.
 struct Chain {
-  /// Variables by place; those of parts first, then those of the head, or the
+  /// Variables by place; those of layers first, then those of the head, or the
   /// rest.
   struct Factor {
     std::vector<CommunicationCost> costs;
-    /// Places in the part before, in the part (or in the last one), and in the
-    /// head or the rest.
-    std::vector<unsigned> before, part, other;
+    /// Places in the layer before, in the layer (or in the last one), and in
+    /// the head or the rest.
+    std::vector<unsigned> before, layer, other;
   };
 
   Chain(RandomProblems &random, unsigned percent) {
@@ -292,9 +292,9 @@ struct Chain {
         domains.push_back(random.draw(1, 4));
     };
     drawDomains(head, 0);
-    drawDomains(part, 1);
+    drawDomains(layer, 1);
     drawDomains(rest, 1);
-    for (unsigned place = 0; place < part.size(); ++place)
+    for (unsigned place = 0; place < layer.size(); ++place)
       if (random.draw(0, 1))
         tied.push_back(place);
     auto drawPlace = [&](const std::vector<unsigned> &domains) {
@@ -304,22 +304,22 @@ struct Chain {
                    const std::vector<unsigned> &others) {
       size_t size = 1;
       for (unsigned place : factor.before)
-        size *= part[place];
-      for (unsigned place : factor.part)
-        size *= part[place];
+        size *= layer[place];
+      for (unsigned place : factor.layer)
+        size *= layer[place];
       for (unsigned place : factor.other)
         size *= others[place];
       factor.costs = random.nextCosts(size, percent);
       to.push_back(std::move(factor));
     };
     for (unsigned place : tied) {
-      add(ofPart, {{}, {place}, {drawPlace(part)}, {}}, {});
+      add(ofLayer, {{}, {place}, {drawPlace(layer)}, {}}, {});
       add(ofRest, {{}, {}, {place}, {drawPlace(rest)}}, rest);
     }
-    for (unsigned place = 0; place < part.size(); ++place) {
-      add(ofPart, {{}, {}, {place}, {}}, {});
-      if (unsigned other = drawPlace(part); other != place)
-        add(ofPart, {{}, {}, {place, other}, {}}, {});
+    for (unsigned place = 0; place < layer.size(); ++place) {
+      add(ofLayer, {{}, {}, {place}, {}}, {});
+      if (unsigned other = drawPlace(layer); other != place)
+        add(ofLayer, {{}, {}, {place, other}, {}}, {});
       if (!head.empty())
         add(ofHead, {{}, {}, {place}, {drawPlace(head)}}, head);
     }
@@ -327,8 +327,8 @@ struct Chain {
       add(ofRest, {{}, {}, {}, {place}}, rest);
   }
 
-  /// The problem with `numParts` parts after the first.
-  std::unique_ptr<Problem> make(unsigned numParts, bool isRepeated) const {
+  /// The problem with `numLayers` layers after the first.
+  std::unique_ptr<Problem> make(unsigned numLayers, bool isRepeated) const {
     auto problem = std::make_unique<Problem>();
     auto addAll = [&](const std::vector<unsigned> &domains) {
       unsigned begin = problem->domains.size();
@@ -336,13 +336,13 @@ struct Chain {
         problem->addVariable(size);
       return begin;
     };
-    unsigned headBegin = addAll(head), before = addAll(part), last = before;
+    unsigned headBegin = addAll(head), before = addAll(layer), last = before;
     auto addFactors = [&](const std::vector<Factor> &factors, unsigned others) {
       for (const Factor &factor : factors) {
         std::vector<unsigned> scope;
         for (unsigned place : factor.before)
           scope.push_back(before + place);
-        for (unsigned place : factor.part)
+        for (unsigned place : factor.layer)
           scope.push_back(last + place);
         for (unsigned place : factor.other)
           scope.push_back(others + place);
@@ -350,32 +350,32 @@ struct Chain {
       }
     };
     addFactors(ofHead, headBegin);
-    for (unsigned i = 0; i < (isRepeated ? 1 : numParts); ++i) {
+    for (unsigned i = 0; i < (isRepeated ? 1 : numLayers); ++i) {
       if (isRepeated)
-        problem->problem.beginRepeated(numParts);
-      before = std::exchange(last, addAll(part));
+        problem->problem.beginRepeated(numLayers);
+      before = std::exchange(last, addAll(layer));
       if (isRepeated)
         problem->problem.endRepeated();
-      addFactors(ofPart, 0);
+      addFactors(ofLayer, 0);
     }
     addFactors(ofRest, addAll(rest));
     return problem;
   }
 
-  /// The values of all parts' variables.
+  /// The values of all layers' variables.
   std::vector<unsigned> expand(const MinSum::Solution &solution) const {
     std::vector<unsigned> values(solution.values.begin(),
                                  solution.values.begin() + head.size() +
-                                     part.size());
-    for (unsigned index : solution.parts)
-      llvm::append_range(values, solution.partValues[index]);
+                                     layer.size());
+    for (unsigned index : solution.layers)
+      llvm::append_range(values, solution.layerValues[index]);
     values.insert(values.end(), solution.values.end() - rest.size(),
                   solution.values.end());
     return values;
   }
 
-  std::vector<unsigned> head, part, rest, tied;
-  std::vector<Factor> ofHead, ofPart, ofRest;
+  std::vector<unsigned> head, layer, rest, tied;
+  std::vector<Factor> ofHead, ofLayer, ofRest;
 };
 
 TEST_P(RandomMinSum, SolvesRepeatedPartsAsIfWrittenOut) {
@@ -384,9 +384,9 @@ TEST_P(RandomMinSum, SolvesRepeatedPartsAsIfWrittenOut) {
   for (int i = 0; i < 300; ++i) {
     SCOPED_TRACE(i);
     Chain chain(random, GetParam());
-    unsigned numParts = random.draw(1, 12);
-    auto repeated = chain.make(numParts, /*isRepeated=*/true);
-    auto all = chain.make(numParts, /*isRepeated=*/false);
+    unsigned numLayers = random.draw(1, 12);
+    auto repeated = chain.make(numLayers, /*isRepeated=*/true);
+    auto all = chain.make(numLayers, /*isRepeated=*/false);
     MinSum::Solution expected = all->problem.solve(size_t(1) << 20);
     for (int run = 0; run < 2; ++run) {
       auto solution = repeated->problem.solveRepeated(size_t(1) << 20);
@@ -400,9 +400,9 @@ TEST_P(RandomMinSum, SolvesRepeatedPartsAsIfWrittenOut) {
       ASSERT_EQ(solution->lowerBound, expected.cost);
       std::vector<unsigned> values = chain.expand(*solution);
       ASSERT_EQ(all->evaluate(values), expected.cost);
-      ASSERT_EQ(solution->partValues[solution->parts.back()],
+      ASSERT_EQ(solution->layerValues[solution->layers.back()],
                 std::vector<unsigned>(values.end() - chain.rest.size() -
-                                          chain.part.size(),
+                                          chain.layer.size(),
                                       values.end() - chain.rest.size()));
     }
   }
@@ -427,7 +427,7 @@ TEST(MinSum, RefusesPartsThatHangTogetherOtherwise) {
     return problem;
   };
   EXPECT_TRUE(make({})->problem.solveRepeated(100));
-  // A part with what is before the one before it, the rest with the head.
+  // A layer with what is before the one before it, the rest with the head.
   EXPECT_FALSE(make({0, 2})->problem.solveRepeated(100));
   EXPECT_FALSE(make({0, 3})->problem.solveRepeated(100));
   // Too small to be exact.
@@ -476,8 +476,8 @@ TEST(MinSum, EliminatesAlikePartsOnce) {
   auto solution = problem.solveRepeated(size_t(1) << 16);
   ASSERT_TRUE(solution);
   EXPECT_EQ(solution->cost, (CommunicationCost{0, 1000}));
-  EXPECT_EQ(solution->parts.size(), 1000u);
-  EXPECT_LE(solution->partValues.size(), 2u);
+  EXPECT_EQ(solution->layers.size(), 1000u);
+  EXPECT_LE(solution->layerValues.size(), 2u);
 }
 
 } // namespace

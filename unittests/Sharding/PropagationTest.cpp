@@ -352,8 +352,8 @@ std::string getRepeatedProgram(unsigned seed) {
          ") {\n" + body + "  return " + last + " : " + type + "\n}\n";
 }
 
-TEST_P(RandomPropagation, MergesPartsThatRepeat) {
-  unsigned numMerged = 0, numWithCost = 0, count = getCount(100);
+TEST_P(RandomPropagation, ElidesEqualLayers) {
+  unsigned numElided = 0, numWithCost = 0, count = getCount(100);
   for (unsigned i = 0; i < count; ++i) {
     std::string text = getRepeatedProgram(GetParam() + 4 * i);
     SCOPED_TRACE("seed " + std::to_string(GetParam() + 4 * i) + ":\n" + text);
@@ -365,26 +365,26 @@ TEST_P(RandomPropagation, MergesPartsThatRepeat) {
     options.latencyBytes = kLatencyBytes;
     options.exhaustiveOps = i % 2 ? 0 : 256;
     PropagationOptions whole = options;
-    whole.mergesRepeated = false;
-    Propagation merged(mesh, options), expected(mesh, whole);
+    whole.elidesLayers = false;
+    Propagation elided(mesh, options), expected(mesh, whole);
     ASSERT_TRUE(succeeded(expected.run({main})));
-    ASSERT_TRUE(succeeded(merged.run({main})));
-    ASSERT_EQ(expected.getNumMergedParts(), 0u);
-    numMerged += merged.getNumMergedParts() > 0;
-    CommunicationCost cost = merged.getCost();
+    ASSERT_TRUE(succeeded(elided.run({main})));
+    ASSERT_EQ(expected.getNumElidedLayers(), 0u);
+    numElided += elided.getNumElidedLayers() > 0;
+    CommunicationCost cost = elided.getCost();
     numWithCost += cost.bytes > 0;
     EXPECT_FALSE(cost < expected.getLowerBound());
     if (expected.getCost() == expected.getLowerBound())
       EXPECT_EQ(cost, expected.getCost())
           << ::print(cost) << " " << ::print(expected.getCost());
-    const Propagation::Function &function = merged.getFunctions().front(),
+    const Propagation::Function &function = elided.getFunctions().front(),
                                 &other = expected.getFunctions().front();
     EXPECT_EQ(function.shardings.size(), other.shardings.size());
     // Of each op, no other choice moves less. Uses that share what they need
     // may make fewer copies than the search counts.
-    if (cost == merged.getLowerBound())
+    if (cost == elided.getLowerBound())
       for (Operation &op : main.getBody().front().without_terminator())
-        for (const auto &alternative : merged.getAlternatives(0, &op, 2))
+        for (const auto &alternative : elided.getAlternatives(0, &op, 2))
           EXPECT_FALSE(withoutWork(alternative.delta) < CommunicationCost());
 
     // What the IR says costs what was counted.
@@ -403,7 +403,7 @@ TEST_P(RandomPropagation, MergesPartsThatRepeat) {
     if (HasFailure())
       return;
   }
-  EXPECT_GT(numMerged, count / 4);
+  EXPECT_GT(numElided, count / 4);
   EXPECT_GT(numWithCost, count / 2);
 }
 

@@ -14,7 +14,7 @@ constexpr unsigned kMaxCopies = 2;
 
 CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
                          MoveCosts &costs, size_t maxCopyEntries,
-                         RepeatedNodes repeated)
+                         RepeatedLayer repeated)
     : space(space), costs(costs), maxCopyEntries(maxCopyEntries),
       domains(std::move(of)) {
   DenseMap<const Domain *, TableId> ownCosts;

@@ -32,8 +32,8 @@ struct FlowKind {
   bool isCut = false;
 };
 
-/// Nodes that stand for `count` equal parts in a row.
-struct RepeatedNodes {
+/// The nodes of a layer that represents `count` equal layers in a row.
+struct RepeatedLayer {
   unsigned begin = ~0u, end = ~0u, count = 1;
 };
 
@@ -43,7 +43,7 @@ public:
   /// entries; values then have fewer copies.
   CostProblem(const Graph &graph, Domains domains, StrategySpace &space,
               MoveCosts &costs, size_t maxCopyEntries,
-              RepeatedNodes repeated = {});
+              RepeatedLayer repeated = {});
 
   /// As MinSum's functions of the same names.
   Choice solveGreedily() { return getChoice(sum.solveGreedily()); }

@@ -33,7 +33,7 @@ void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
   unsigned last = *llvm::max_element(scope);
   if (size == 0) {
     bool isRepeated = repeatedBegin <= last && last < repeatedEnd;
-    constant += tables[table]->costs.front() * (isRepeated ? numParts : 1);
+    constant += tables[table]->costs.front() * (isRepeated ? numLayers : 1);
     return;
   }
   if (size < scope.size()) {
@@ -51,7 +51,7 @@ void MinSum::addFactor(TableId table, llvm::ArrayRef<unsigned> scope) {
 
 void MinSum::beginRepeated(unsigned count) {
   repeatedBegin = domains.size();
-  numParts = count;
+  numLayers = count;
 }
 
 void MinSum::endRepeated() { repeatedEnd = domains.size(); }

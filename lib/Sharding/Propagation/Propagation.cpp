@@ -27,7 +27,7 @@ public:
   StrategySpace space;
   MoveCosts costs;
   CommunicationCost cost, lowerBound;
-  size_t numMerged = 0;
+  size_t numElidedLayers = 0;
   SmallVector<Function> functions;
 
 private:
@@ -57,7 +57,7 @@ LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
   if (repeated) {
     cost = repeated->getCost();
     lowerBound = repeated->getLowerBound();
-    numMerged = repeated->getNumMerged();
+    numElidedLayers = repeated->getNumElidedLayers();
     instanceOf = {0};
     return repeated->extract(functions.emplace_back(), mesh);
   }
@@ -83,7 +83,7 @@ const Graph &Propagation::Impl::getGraph() {
     LogicalResult added = addGraph(functions.front().op);
     assert(succeeded(added) && "all layers are like those that were added");
     (void)added;
-    decision = repeated->unfold();
+    decision = repeated->getWhole();
   }
   return *graph;
 }
@@ -227,7 +227,7 @@ CommunicationCost Propagation::getCost() const { return impl->cost; }
 CommunicationCost Propagation::getLowerBound() const {
   return impl->lowerBound;
 }
-size_t Propagation::getNumMergedParts() const { return impl->numMerged; }
+size_t Propagation::getNumElidedLayers() const { return impl->numElidedLayers; }
 SmallVector<Propagation::Alternative>
 Propagation::getAlternatives(unsigned function, Operation *op,
                              unsigned limit) const {

@@ -94,15 +94,15 @@ static LogicalResult checkTypes(Operation *op, TypeRange types,
   return success();
 }
 
-LogicalResult Graph::addRoot(func::FuncOp function, FoldedParts *folded) {
+LogicalResult Graph::addRoot(func::FuncOp function, ElidedLayers *elided) {
   unsigned instance = instances.size();
   instances.emplace_back().function = function;
   if (failed(checkTypes(function, function.getArgumentTypes(), "argument")))
     return failure();
   if (function.getBody().hasOneBlock()) {
-    size_t numOps = folded ? folded->repetition.ops.size() -
-                                 folded->repetition.getNumInMiddle() *
-                                     folded->repetition.period
+    size_t numOps = elided ? elided->repetition.ops.size() -
+                                 elided->repetition.getNumInMiddle() *
+                                     elided->repetition.period
                            : function.getBody().front().getOperations().size();
     size_t size =
         numOps + function.getNumArguments() + function.getNumResults();
@@ -129,7 +129,7 @@ LogicalResult Graph::addRoot(func::FuncOp function, FoldedParts *folded) {
                                /*mayBePartial=*/false);
     addResult(node, argument, instance, 1);
   }
-  if (failed(addFunction(function, instance, 1, folded)))
+  if (failed(addFunction(function, instance, 1, elided)))
     return failure();
   Operation *end = function.getBody().front().getTerminator();
   for (OpOperand &operand : end->getOpOperands()) {
@@ -151,13 +151,13 @@ LogicalResult Graph::addRoot(func::FuncOp function, FoldedParts *folded) {
 }
 
 LogicalResult Graph::addFunction(func::FuncOp function, unsigned instance,
-                                 int64_t weight, FoldedParts *folded) {
+                                 int64_t weight, ElidedLayers *elided) {
   if (!function.getBody().hasOneBlock())
     return function.emitError(
         "only functions of one block can be parallelised");
   active.insert(function);
   LogicalResult added =
-      folded ? addFolded(*folded, instance)
+      elided ? addEndLayers(*elided, instance)
              : addBlock(function.getBody().front(), instance, weight);
   active.remove(function);
   return added;
@@ -507,31 +507,31 @@ LogicalResult Graph::addBlock(Block &block, unsigned instance, int64_t weight) {
   return success();
 }
 
-LogicalResult Graph::addFolded(FoldedParts &folded, unsigned instance) {
-  const Repetition &parts = folded.repetition;
+LogicalResult Graph::addEndLayers(ElidedLayers &elided, unsigned instance) {
+  const Repetition &layers = elided.repetition;
   auto addOps = [&](size_t first, size_t end) {
-    for (Operation *op : ArrayRef(parts.ops).slice(first, end - first))
+    for (Operation *op : ArrayRef(layers.ops).slice(first, end - first))
       if (failed(addOp(op, instance, 1)))
         return failure();
     return success();
   };
-  size_t front = parts.margin - 1, behind = parts.count - parts.margin;
-  if (failed(addOps(0, parts.getFirst(front))))
+  size_t front = layers.margin - 1, behind = layers.count - layers.margin;
+  if (failed(addOps(0, layers.getFirst(front))))
     return failure();
-  folded.before = nodes.size();
+  elided.before = nodes.size();
   unsigned numOpsBefore = numOps;
-  if (failed(addOps(parts.getFirst(front), parts.getFirst(front + 1))))
+  if (failed(addOps(layers.getFirst(front), layers.getFirst(front + 1))))
     return failure();
-  numOps += (numOps - numOpsBefore) * parts.getNumInMiddle();
-  for (size_t place = 0; place < parts.period; ++place)
+  numOps += (numOps - numOpsBefore) * layers.getNumInMiddle();
+  for (size_t offset = 0; offset < layers.period; ++offset)
     for (auto [left, given] :
-         llvm::zip_equal(parts.getOp(behind - 1, place)->getResults(),
-                         parts.getOp(front, place)->getResults()))
+         llvm::zip_equal(layers.getOp(behind - 1, offset)->getResults(),
+                         layers.getOp(front, offset)->getResults()))
       if (isTensor(given.getType()))
         instances[instance].values[left] = getValue(given, instance);
-  folded.begin = nodes.size();
-  if (failed(addOps(parts.getFirst(behind), parts.getFirst(behind + 1))))
+  elided.begin = nodes.size();
+  if (failed(addOps(layers.getFirst(behind), layers.getFirst(behind + 1))))
     return failure();
-  folded.end = nodes.size();
-  return addOps(parts.getFirst(behind + 1), parts.ops.size());
+  elided.end = nodes.size();
+  return addOps(layers.getFirst(behind + 1), layers.ops.size());
 }

@@ -76,13 +76,13 @@ struct Instance {
   SmallVector<std::pair<Operation *, unsigned>> callees{};
 };
 
-/// The parts of a repetition of which a graph has only those at either end. The
-/// part behind the parts in the middle takes the values of the part in front of
-/// them.
-struct FoldedParts {
+/// A repetition of which a graph contains only the first and the last layers.
+/// The first of the last layers takes the values that the last of the first
+/// layers gives.
+struct ElidedLayers {
   Repetition repetition;
-  /// The nodes of the last part in front: [before, begin), and of the first
-  /// part behind: [begin, end).
+  /// The nodes of the layer before the elided ones: [before, begin), and of the
+  /// layer behind them: [begin, end).
   unsigned before = 0, begin = 0, end = 0;
 };
 
@@ -107,9 +107,9 @@ public:
         space(space) {}
 
   /// Adds a root function and all functions that it calls; emits an error for
-  /// code that can't be parallelised. If `folded` isn't null, only the first and
-  /// last parts of its repetition are added, and its nodes are set.
-  LogicalResult addRoot(func::FuncOp function, FoldedParts *folded = nullptr);
+  /// code that can't be parallelised. If `elided` isn't null, only the first and
+  /// last layers of its repetition are added, and its nodes are set.
+  LogicalResult addRoot(func::FuncOp function, ElidedLayers *elided = nullptr);
 
   /// Finds the ops that depend on the batch. Call it after all functions are
   /// added; from then on, getDomain keeps only strategies that split these ops
@@ -136,8 +136,8 @@ public:
 
 private:
   LogicalResult addFunction(func::FuncOp function, unsigned instance,
-                            int64_t weight, FoldedParts *folded = nullptr);
-  LogicalResult addFolded(FoldedParts &folded, unsigned instance);
+                            int64_t weight, ElidedLayers *elided = nullptr);
+  LogicalResult addEndLayers(ElidedLayers &elided, unsigned instance);
   LogicalResult addBlock(Block &block, unsigned instance, int64_t weight);
   LogicalResult addOp(Operation *op, unsigned instance, int64_t weight);
   LogicalResult addRegionOp(RegionBranchOpInterface op, unsigned instance,

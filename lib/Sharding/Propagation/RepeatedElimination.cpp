@@ -1,4 +1,4 @@
-//===- RepeatedElimination.cpp - Variables that stand for many parts ------===//
+//===- RepeatedElimination.cpp - Elimination of equal layers --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Elimination.h"
@@ -8,15 +8,15 @@
 
 using namespace mlir::tp;
 
-/// Eliminates the variables before the parts first, then part by part (except
-/// the variables that tie a part to the next), then the rest. If a part leaves
-/// the same tables as it found, all following parts do too, and they are
-/// eliminated once.
+/// Eliminates the variables before the layers first, then layer by layer
+/// (except the variables that tie a layer to the next), then the rest. If a
+/// layer leaves the same tables as it found, all following layers do too, and
+/// they are eliminated once.
 class MinSum::RepeatedElimination {
 public:
-  /// The parts may never settle: for example, if two placements stay apart in
-  /// all parts, at different costs. After this many steps, it is better to
-  /// eliminate all parts together.
+  /// The layers may never settle: for example, if two placements stay apart in
+  /// all layers, at different costs. After this many steps, it is better to
+  /// eliminate all layers together.
   static constexpr unsigned kMaxSteps = 32;
 
   RepeatedElimination(MinSum &problem, size_t maxEntries)
@@ -33,19 +33,20 @@ public:
 
 private:
   using Numbers = std::vector<unsigned>;
-  /// Tables over the variables that tie two parts, with the variables' places.
+  /// Tables over the variables that tie two layers, with the variables'
+  /// offsets in their layer.
   using Tables = std::vector<std::pair<TableId, Numbers>>;
 
-  /// Sorts the factors into head, part and rest. Returns whether parts are tied
-  /// only to their neighbours, and by variables that are alike.
+  /// Sorts the factors into head, layer and rest. Returns whether layers are
+  /// tied only to their neighbours, and by variables that are alike.
   bool divide();
   /// Eliminates `variables` from `factors`; null if no assignment is possible,
   /// or if the elimination isn't exact.
   std::unique_ptr<Elimination> eliminate(const Numbers &factors,
                                          const Numbers &variables);
-  /// The tables that an elimination left over the part that begins at `from`.
+  /// The tables that an elimination left over the layer that begins at `from`.
   Tables getLeft(Elimination &elimination, unsigned from) const;
-  /// `factors`, and new factors for `tables` over the part that begins at
+  /// `factors`, and new factors for `tables` over the layer that begins at
   /// `from`.
   Numbers add(const Tables &tables, unsigned from, Numbers factors);
   Numbers getTied(unsigned from) const;
@@ -53,15 +54,15 @@ private:
 
   MinSum &problem;
   size_t maxEntries, numGiven, numScopes;
-  /// The bounds of the variables of the part that stands for all, and the first
-  /// variable of the part before it.
+  /// The bounds of the variables of the layer that represents all, and the
+  /// first variable of the layer before it.
   unsigned begin, end, before;
   CommunicationCost cost;
-  Numbers headFactors, partFactors, restFactors;
-  /// The places of the variables that tie a part to the next.
+  Numbers headFactors, layerFactors, restFactors;
+  /// The offsets of the variables that tie a layer to the next.
   std::set<unsigned> tied;
   std::unique_ptr<Elimination> head, rest;
-  /// The eliminations by part; the last one is also that of all further parts.
+  /// The eliminations by layer; the last one is also that of all further ones.
   std::vector<std::unique_ptr<Elimination>> steps;
 };
 
@@ -74,9 +75,9 @@ bool MinSum::RepeatedElimination::divide() {
       headFactors.push_back(factor);
       continue;
     }
-    bool isPart = last < end;
-    (isPart ? partFactors : restFactors).push_back(factor);
-    unsigned from = isPart ? before : begin, to = isPart ? begin : end;
+    bool isLayer = last < end;
+    (isLayer ? layerFactors : restFactors).push_back(factor);
+    unsigned from = isLayer ? before : begin, to = isLayer ? begin : end;
     for (unsigned variable : problem.getScope(factor)) {
       if (variable < from)
         return false;
@@ -84,8 +85,8 @@ bool MinSum::RepeatedElimination::divide() {
         tied.insert(variable - from);
     }
   }
-  return llvm::all_of(tied, [&](unsigned place) {
-    return problem.domains[before + place] == problem.domains[begin + place];
+  return llvm::all_of(tied, [&](unsigned offset) {
+    return problem.domains[before + offset] == problem.domains[begin + offset];
   });
 }
 
@@ -106,10 +107,10 @@ MinSum::RepeatedElimination::getLeft(Elimination &elimination,
                                      unsigned from) const {
   Tables left;
   for (unsigned factor : elimination.getLeft(getTied(from))) {
-    Numbers places;
+    Numbers offsets;
     for (unsigned variable : problem.getScope(factor))
-      places.push_back(variable - from);
-    left.push_back({problem.factors[factor].table, std::move(places)});
+      offsets.push_back(variable - from);
+    left.push_back({problem.factors[factor].table, std::move(offsets)});
   }
   llvm::sort(left);
   return left;
@@ -118,12 +119,12 @@ MinSum::RepeatedElimination::getLeft(Elimination &elimination,
 MinSum::RepeatedElimination::Numbers
 MinSum::RepeatedElimination::add(const Tables &tables, unsigned from,
                                  Numbers factors) {
-  for (const auto &[table, places] : tables) {
+  for (const auto &[table, offsets] : tables) {
     factors.push_back(problem.factors.size());
     problem.factors.push_back(
-        {table, static_cast<unsigned>(places.size()), problem.scopes.size()});
-    for (unsigned place : places)
-      problem.scopes.push_back(from + place);
+        {table, static_cast<unsigned>(offsets.size()), problem.scopes.size()});
+    for (unsigned offset : offsets)
+      problem.scopes.push_back(from + offset);
   }
   return factors;
 }
@@ -131,8 +132,8 @@ MinSum::RepeatedElimination::add(const Tables &tables, unsigned from,
 MinSum::RepeatedElimination::Numbers
 MinSum::RepeatedElimination::getTied(unsigned from) const {
   Numbers variables;
-  for (unsigned place : tied)
-    variables.push_back(from + place);
+  for (unsigned offset : tied)
+    variables.push_back(from + offset);
   return variables;
 }
 
@@ -155,16 +156,16 @@ std::optional<MinSum::Solution> MinSum::RepeatedElimination::run() {
     return std::nullopt;
   cost += head->bound;
   Tables left = getLeft(*head, before);
-  for (unsigned part = 0; part < problem.numParts; ++part) {
-    if (part == kMaxSteps)
+  for (unsigned layer = 0; layer < problem.numLayers; ++layer) {
+    if (layer == kMaxSteps)
       return std::nullopt;
-    auto step = eliminate(add(left, before, partFactors),
+    auto step = eliminate(add(left, before, layerFactors),
                           getNumbers(tiedIn, begin, end, tiedOut));
     if (!step)
       return std::nullopt;
     Tables next = getLeft(*step, begin);
     bool isSteady = next == left;
-    cost += step->bound * (isSteady ? problem.numParts - part : 1);
+    cost += step->bound * (isSteady ? problem.numLayers - layer : 1);
     steps.push_back(std::move(step));
     left = std::move(next);
     if (isSteady)
@@ -198,28 +199,28 @@ void MinSum::RepeatedElimination::choose(Solution &solution) const {
   const Numbers tiedIn = getTied(before), tiedOut = getTied(begin);
   const Numbers all = getNumbers({}, begin, end, {});
   rest->choose(values);
-  // Parts with the same elimination, whose values for the next part are the
+  // Layers with the same elimination, whose values for the next layer are the
   // same, have the same values everywhere.
   std::map<std::pair<Elimination *, llvm::SmallVector<unsigned, 0>>, unsigned>
       known;
   std::vector<llvm::SmallVector<unsigned, 0>> taken;
-  solution.parts.resize(problem.numParts);
-  for (unsigned part = problem.numParts; part-- > 0;) {
-    Elimination *step = steps[std::min<size_t>(part, steps.size() - 1)].get();
+  solution.layers.resize(problem.numLayers);
+  for (unsigned layer = problem.numLayers; layer-- > 0;) {
+    Elimination *step = steps[std::min<size_t>(layer, steps.size() - 1)].get();
     auto [it, isNew] = known.try_emplace({step, get(tiedOut)}, known.size());
     if (isNew) {
       step->choose(values);
-      auto partValues = get(all);
-      solution.partValues.emplace_back(partValues.begin(), partValues.end());
+      auto layerValues = get(all);
+      solution.layerValues.emplace_back(layerValues.begin(), layerValues.end());
       taken.push_back(get(tiedIn));
     }
-    solution.parts[part] = it->second;
-    // The values that this part takes are those that the previous part gives.
+    solution.layers[layer] = it->second;
+    // The values that this layer takes are those that the previous layer gives.
     set(tiedOut, taken[it->second]);
   }
-  set(tiedIn, taken[solution.parts.front()]);
+  set(tiedIn, taken[solution.layers.front()]);
   head->choose(values);
-  set(all, solution.partValues[solution.parts.back()]);
+  set(all, solution.layerValues[solution.layers.back()]);
 }
 
 std::optional<MinSum::Solution> MinSum::solveRepeated(size_t maxEntries) {

@@ -10,10 +10,10 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// The parts that stay in the smaller graph, at either end.
+/// The layers that aren't elided, at either end.
 constexpr size_t kMargin = 2;
 /// Parts are merged if there are at least this many.
-constexpr size_t kMinParts = 2 * kMargin + 2;
+constexpr size_t kMinLayers = 2 * kMargin + 2;
 
 //===----------------------------------------------------------------------===//
 // The search
@@ -24,20 +24,20 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
                             MoveCosts &costs, MeshOp mesh,
                             const PropagationOptions &options) {
   std::unique_ptr<RepeatedDecision> none;
-  if (!options.mergesRepeated ||
+  if (!options.elidesLayers ||
       options.strategy != PropagationStrategy::Optimal ||
       !function.getBody().hasOneBlock())
     return none;
   auto repetition = findRepetition(
-      function.getBody().front(), kMinParts, kMargin,
+      function.getBody().front(), kMinLayers, kMargin,
       [&](Operation *op) { return space.getPlainRule(op).has_value(); });
   if (!repetition)
     return none;
   std::unique_ptr<RepeatedDecision> decision(
       new RepeatedDecision(mesh, space, std::move(*repetition)));
   Graph &graph = decision->graph;
-  const FoldedParts &folded = decision->folded;
-  if (failed(graph.addRoot(function, &decision->folded)))
+  const ElidedLayers &elided = decision->elided;
+  if (failed(graph.addRoot(function, &decision->elided)))
     return failure();
   SmallVector<int64_t> priorities = graph.getPriorities();
   if (priorities.size() != 1 || !decision->doNodesCorrespond())
@@ -51,12 +51,12 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
   do {
     CostProblem problem(
         graph, candidates, space, costs, options.maxEntries,
-        {folded.begin, folded.end,
-         static_cast<unsigned>(folded.repetition.getNumInMiddle() + 1)});
-    // If the part before the removed parts and the part behind them are alike,
-    // so are all parts between them.
+        {elided.begin, elided.end,
+         static_cast<unsigned>(elided.repetition.getNumInMiddle() + 1)});
+    // If the layers before and behind the elided ones are alike, so are all
+    // layers between them.
     if (problem.isSharingCut() ||
-        !problem.areAlike(folded.before, folded.begin))
+        !problem.areAlike(elided.before, elided.begin))
       return none;
     auto solution = problem.solveRepeated(options.maxEntries);
     if (!solution)
@@ -71,36 +71,36 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
   return none;
 }
 
-SmallVector<size_t, 0> RepeatedDecision::getPlaces(ArrayRef<Node> nodes,
-                                                   size_t part) const {
-  SmallVector<size_t, 0> places;
-  size_t place = 0;
+SmallVector<size_t, 0> RepeatedDecision::getOffsets(ArrayRef<Node> nodes,
+                                                    size_t layer) const {
+  SmallVector<size_t, 0> offsets;
+  size_t offset = 0;
   for (const Node &node : nodes) {
-    while (node.op && folded.repetition.getOp(part, place) != node.op)
-      ++place;
-    places.push_back(place);
+    while (node.op && elided.repetition.getOp(layer, offset) != node.op)
+      ++offset;
+    offsets.push_back(offset);
   }
-  return places;
+  return offsets;
 }
 
 bool RepeatedDecision::doNodesCorrespond() const {
-  const auto &[parts, before, begin, end] = folded;
+  const auto &[layers, before, begin, end] = elided;
   // Parts that share parameters with other code have fewer nodes.
-  return getPlaces(getNodes(before, begin), parts.margin - 1) ==
-         getPlaces(getNodes(begin, end), parts.count - parts.margin);
+  return getOffsets(getNodes(before, begin), layers.margin - 1) ==
+         getOffsets(getNodes(begin, end), layers.count - layers.margin);
 }
 
 void RepeatedDecision::setChoice(const CostProblem &problem,
                                  MinSum::Solution solution) {
   choice = problem.getChoice(solution);
   kinds.clear();
-  for (const std::vector<unsigned> &values : solution.partValues) {
+  for (const std::vector<unsigned> &values : solution.layerValues) {
     std::vector<unsigned> &kind = kinds.emplace_back();
-    for (unsigned node = folded.begin; node < folded.end; ++node)
+    for (unsigned node = elided.begin; node < elided.end; ++node)
       kind.push_back(values[problem.getVariable(node) -
-                            problem.getVariable(folded.begin)]);
+                            problem.getVariable(elided.begin)]);
   }
-  kindOf = std::move(solution.parts);
+  kindOf = std::move(solution.layers);
 }
 
 //===----------------------------------------------------------------------===//
@@ -109,7 +109,7 @@ void RepeatedDecision::setChoice(const CostProblem &problem,
 
 ShardingAttr RepeatedDecision::getHave(const FlowValue &value,
                                        Neighbours layer) const {
-  const auto &[parts, before, begin, end] = folded;
+  const auto &[layers, before, begin, end] = elided;
   bool isOwn = begin <= value.node && value.node < end;
   bool isPrevious = before <= value.node && value.node < begin;
   const Strategy &strategy =
@@ -122,7 +122,7 @@ ShardingAttr RepeatedDecision::getHave(const FlowValue &value,
 
 void RepeatedDecision::forEachMoveIn(Neighbours layer,
                                      MoveVisitor visit) const {
-  for (unsigned node = folded.begin; node < folded.end; ++node) {
+  for (unsigned node = elided.begin; node < elided.end; ++node) {
     const Strategy &strategy = getStrategy(node, layer.own);
     for (auto [operand, index] : llvm::enumerate(graph.nodes[node].operands)) {
       if (index == kNoValue)
@@ -142,7 +142,7 @@ void RepeatedDecision::forEachMoveIn(Neighbours layer,
 void RepeatedDecision::forEachMoveOutside(MoveVisitor visit) const {
   choice.forEachMove(graph, [&](const FlowValue &value, const Use &use,
                                 ShardingAttr have, ShardingAttr need) {
-    if (use.node < folded.begin || use.node >= folded.end)
+    if (use.node < elided.begin || use.node >= elided.end)
       visit(value, use, have, need);
   });
 }
@@ -160,9 +160,9 @@ void RepeatedDecision::forEachMove(MoveVisitor visit) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A placement of an operand or a result of the op at a place of a layer.
+/// A placement of an operand or a result of the op at an offset of a layer.
 struct PlacedTensor {
-  size_t place;
+  size_t offset;
   unsigned index;
   ShardingAttr sharding;
 };
@@ -173,7 +173,7 @@ struct PlacedLayer {
 
 LogicalResult RepeatedDecision::extract(Propagation::Function &function,
                                         MeshOp mesh) const {
-  const Repetition &parts = folded.repetition;
+  const Repetition &layers = elided.repetition;
   const Instance &instance = graph.instances.front();
   function.op = instance.function;
   bool areReachable = true;
@@ -198,11 +198,12 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
       function.needed[use.at] = need;
   });
 
-  ArrayRef<Node> nodes = getNodes(folded.begin, folded.end);
-  SmallVector<size_t, 0> places = getPlaces(nodes, parts.count - parts.margin);
+  ArrayRef<Node> nodes = getNodes(elided.begin, elided.end);
+  SmallVector<size_t, 0> offsets =
+      getOffsets(nodes, layers.count - layers.margin);
   auto getLayer = [&](Neighbours layer) {
     PlacedLayer placed;
-    for (auto [node, place] : llvm::zip_equal(nodes, places))
+    for (auto [node, offset] : llvm::zip_equal(nodes, offsets))
       for (unsigned index : node.results) {
         if (index == kNoValue)
           continue;
@@ -210,28 +211,28 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
         ShardingAttr have = getHave(value, layer);
         if (value.value)
           placed.have.push_back(
-              {place, cast<OpResult>(value.value).getResultNumber(), have});
+              {offset, cast<OpResult>(value.value).getResultNumber(), have});
         else
-          placed.given.push_back({place, value.result, have});
+          placed.given.push_back({offset, value.result, have});
       }
     forEachMoveIn(layer, [&](const FlowValue &value, const Use &use,
                              ShardingAttr have, ShardingAttr need) {
       verify(value, use, have, need);
       if (use.at)
-        placed.needed.push_back({places[use.node - folded.begin],
+        placed.needed.push_back({offsets[use.node - elided.begin],
                                  use.at->getOperandNumber(), need});
     });
     return placed;
   };
-  std::map<Neighbours, PlacedLayer> layers;
+  std::map<Neighbours, PlacedLayer> placedLayers;
   function.shardings.reserve(instance.values.size() +
                              kindOf.size() * nodes.size());
   for (size_t layer = 0; layer < kindOf.size(); ++layer) {
-    auto [it, isNew] = layers.try_emplace(getNeighbours(layer));
+    auto [it, isNew] = placedLayers.try_emplace(getNeighbours(layer));
     if (isNew)
       it->second = getLayer(it->first);
     auto getOp = [&](const PlacedTensor &tensor) {
-      return parts.getOp(parts.margin + layer, tensor.place);
+      return layers.getOp(layers.margin + layer, tensor.offset);
     };
     for (const PlacedTensor &have : it->second.have)
       function.shardings[getOp(have)->getResult(have.index)] = have.sharding;
@@ -244,7 +245,7 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
   return success(areReachable);
 }
 
-Decision RepeatedDecision::unfold() const {
+Decision RepeatedDecision::getWhole() const {
   Decision decision;
   std::vector<unsigned> indices;
   auto add = [&](unsigned begin, unsigned end, ArrayRef<unsigned> chosen) {
@@ -254,10 +255,10 @@ Decision RepeatedDecision::unfold() const {
     indices.insert(indices.end(), chosen.begin(), chosen.end());
   };
   ArrayRef<unsigned> own = choice.indices;
-  add(0, folded.begin, own.take_front(folded.begin));
+  add(0, elided.begin, own.take_front(elided.begin));
   for (unsigned kind : kindOf)
-    add(folded.begin, folded.end, kinds[kind]);
-  add(folded.end, graph.nodes.size(), own.drop_front(folded.end));
+    add(elided.begin, elided.end, kinds[kind]);
+  add(elided.end, graph.nodes.size(), own.drop_front(elided.end));
   decision.choice = {decision.candidates, std::move(indices), choice.cost,
                      choice.lowerBound};
   return decision;

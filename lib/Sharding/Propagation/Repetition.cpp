@@ -1,4 +1,4 @@
-//===- Repetition.cpp - Parts of a block that repeat ----------------------===//
+//===- Repetition.cpp - Layers that a block repeats -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Repetition.h"
@@ -14,7 +14,7 @@ using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
 /// If kWindow consecutive ops look alike, they are assumed to be at the same
-/// place of two parts, until all ops are compared in full. At most kMaxTrials
+/// offset in two layers, until all ops are compared in full. At most kMaxTrials
 /// distances are tried.
 constexpr size_t kWindow = 16;
 constexpr unsigned kMaxTrials = 16;
@@ -23,7 +23,7 @@ namespace {
 
 /// The source of an operand, relative to its op.
 struct Source {
-  /// The value from before all parts, or null.
+  /// The value from before all layers, or null.
   Value outside;
   /// How many ops earlier it is computed, and as which result.
   size_t distance = 0;
@@ -43,7 +43,7 @@ public:
 
 private:
   bool describe(size_t middle, size_t period);
-  bool isRepeated(size_t place, Operation *op, Operation *other,
+  bool isRepeated(size_t offset, Operation *op, Operation *other,
                   size_t index) const;
   bool cut(size_t middle, size_t first, size_t end, size_t minCount);
   bool isClosed() const;
@@ -51,7 +51,7 @@ private:
   Block &block;
   function_ref<bool(Operation *)> isPlain;
   Repetition found;
-  /// The sources of the operands of a part's ops, by place.
+  /// The sources of the operands of a layer's ops, by offset.
   std::vector<SmallVector<Source, 3>> sources;
 };
 
@@ -74,9 +74,9 @@ static bool isPlacedAlike(Operation *a, Operation *b) {
 }
 
 /// Finds the sources of the `period` ops from `middle` on. Returns whether they
-/// can be a part.
+/// can be a layer.
 bool Finder::describe(size_t middle, size_t period) {
-  // Values from further back must come from before all parts.
+  // Values from further back must come from before all layers.
   size_t from = middle - std::min(middle, period);
   DenseMap<Operation *, size_t> indices;
   for (size_t i = from; i < middle + period; ++i)
@@ -100,13 +100,13 @@ bool Finder::describe(size_t middle, size_t period) {
 }
 
 /// Whether `op`, at `index`, is like `other` and has the sources of an op at
-/// `place`.
-bool Finder::isRepeated(size_t place, Operation *op, Operation *other,
+/// `offset`.
+bool Finder::isRepeated(size_t offset, Operation *op, Operation *other,
                         size_t index) const {
   if (!OpClasses::areAlike(op, other) || !isPlacedAlike(op, other))
     return false;
   for (auto [operand, source] :
-       llvm::zip_equal(op->getOperands(), sources[place])) {
+       llvm::zip_equal(op->getOperands(), sources[offset])) {
     if (source.outside) {
       if (operand != source.outside)
         return false;
@@ -122,20 +122,20 @@ bool Finder::isRepeated(size_t place, Operation *op, Operation *other,
   return true;
 }
 
-/// Divides the ops from `first` to `end` into parts where the fewest values
-/// pass from one part to the next.
+/// Divides the ops from `first` to `end` into layers where the fewest values
+/// pass from one layer to the next.
 bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
   size_t period = found.period;
-  // How far each value of a part goes, in ops.
+  // How far each value of a layer goes, in ops.
   std::map<std::pair<size_t, unsigned>, size_t> reach;
-  for (size_t place = 0; place < period; ++place)
-    for (const Source &source : sources[place]) {
+  for (size_t offset = 0; offset < period; ++offset)
+    for (const Source &source : sources[offset]) {
       if (source.outside)
         continue;
       // At most one cut may lie between an op and its source.
       if (source.distance > period)
         return false;
-      size_t at = (place + period - source.distance % period) % period;
+      size_t at = (offset + period - source.distance % period) % period;
       size_t &distance = reach[{at, source.result}];
       distance = std::max(distance, source.distance);
     }
@@ -143,24 +143,24 @@ bool Finder::cut(size_t middle, size_t first, size_t end, size_t minCount) {
   for (auto [value, distance] : reach)
     for (size_t i = 1; i <= distance; ++i)
       ++passing[(value.first + i) % period];
-  size_t offset = llvm::min_element(passing) - passing.begin();
+  size_t cutOffset = llvm::min_element(passing) - passing.begin();
   // The first cut from `first` on.
-  size_t phase = (middle + offset) % period;
+  size_t phase = (middle + cutOffset) % period;
   found.begin = first + (phase + period - first % period) % period;
   found.count = found.begin < end ? (end - found.begin) / period : 0;
   return found.count >= minCount;
 }
 
-/// Whether only parts use the values of the parts in the middle, and no other
+/// Whether only layers use the values of the layers in the middle, and no other
 /// op reads their parameters.
 bool Finder::isClosed() const {
-  size_t skippedBegin = found.getFirst(found.margin),
-         skippedEnd = found.getFirst(found.count - found.margin),
+  size_t elidedBegin = found.getFirst(found.margin),
+         elidedEnd = found.getFirst(found.count - found.margin),
          end = found.getFirst(found.count);
-  Operation *firstSkipped = found.ops[skippedBegin],
-            *firstKept = found.ops[skippedEnd];
+  Operation *firstElided = found.ops[elidedBegin],
+            *firstKept = found.ops[elidedEnd];
   DenseSet<Attribute> parameters;
-  for (size_t i = skippedBegin; i < skippedEnd; ++i)
+  for (size_t i = elidedBegin; i < elidedEnd; ++i)
     if (auto parameter = getParameter(found.ops[i]))
       if (!parameters.insert(parameter.getFqnAttr()).second)
         return false;
@@ -174,21 +174,21 @@ bool Finder::isClosed() const {
     for (Value operand : op->getOperands()) {
       Operation *from = operand.getDefiningOp();
       if (from && from->getBlock() == &block &&
-          !from->isBeforeInBlock(firstSkipped) &&
+          !from->isBeforeInBlock(firstElided) &&
           from->isBeforeInBlock(firstKept))
         return WalkResult::interrupt();
     }
     return WalkResult::advance();
   };
-  for (size_t i = 0; i < skippedBegin; ++i)
+  for (size_t i = 0; i < elidedBegin; ++i)
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;
-  // Operands of the kept parts aren't checked: the first of them takes values
-  // of the last skipped part.
+  // Operands of the kept layers aren't checked: the first of them takes values
+  // of the last elided layer.
   for (size_t i = end; i < found.ops.size(); ++i)
     if (found.ops[i]->walk(visit).wasInterrupted())
       return false;
-  for (size_t i = skippedEnd; i < end; ++i)
+  for (size_t i = elidedEnd; i < end; ++i)
     if (auto parameter = getParameter(found.ops[i]))
       if (parameters.contains(parameter.getFqnAttr()))
         return false;
@@ -222,8 +222,8 @@ std::optional<Repetition> Finder::find(size_t minCount) {
                       end))
         break;
     for (; first > 0; --first) {
-      size_t place = (period - (middle - (first - 1)) % period) % period;
-      if (!isRepeated(place, ops[first - 1], ops[first - 1 + period],
+      size_t offset = (period - (middle - (first - 1)) % period) % period;
+      if (!isRepeated(offset, ops[first - 1], ops[first - 1 + period],
                       first - 1))
         break;
     }

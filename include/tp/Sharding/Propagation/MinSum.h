@@ -11,8 +11,8 @@
 // locally, and the gap is known.
 //
 // Tables are unique by content and normalised, and each elimination step is
-// computed once for equal tables. A graph that repeats a part, such as the
-// layers of a model, therefore costs little more than one part.
+// computed once for equal tables. A graph that repeats a layer therefore costs
+// little more than one layer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,11 +43,11 @@ public:
     CommunicationCost cost;
     /// No assignment costs less; equal to `cost` if the solution is exact.
     CommunicationCost lowerBound;
-    /// For variables that stand for several parts in a row: the distinct
-    /// assignments, and the index of each part's assignment, first to last.
-    /// `values` has the last part's.
-    std::vector<std::vector<unsigned>> partValues = {};
-    std::vector<unsigned> parts = {};
+    /// For variables that represent several layers in a row: the distinct
+    /// assignments, and the index of each layer's assignment, first to last.
+    /// `values` has the last layer's.
+    std::vector<std::vector<unsigned>> layerValues = {};
+    std::vector<unsigned> layers = {};
   };
 
   /// A variable with values 0 to domainSize - 1.
@@ -62,10 +62,10 @@ public:
   /// table, all different.
   void addFactor(TableId table, llvm::ArrayRef<unsigned> scope);
 
-  /// The variables added from here to `endRepeated` stand for `count` parts in
-  /// a row, such as the layers of a model. Their factors count once for each
-  /// part. Factors that tie them to the same number of variables before them
-  /// tie each part to the previous one.
+  /// The variables added from here to `endRepeated` represent `count` layers in
+  /// a row. Their factors count once for each layer. Factors that tie them to
+  /// the same number of variables before them tie each layer to the previous
+  /// one.
   void beginRepeated(unsigned count);
   void endRepeated();
 
@@ -81,8 +81,8 @@ public:
   }
 
   /// Like `solveExactly`, for problems with repeated variables. The time
-  /// doesn't grow with the number of parts once the elimination leaves the same
-  /// tables from part to part. Returns nothing if the parts are tied to
+  /// doesn't grow with the number of layers once the elimination leaves the
+  /// same tables from layer to layer. Returns nothing if the layers are tied to
   /// anything but their neighbours, if no assignment is possible, or if the
   /// solution can't be exact.
   std::optional<Solution> solveRepeated(size_t maxEntries);
@@ -162,8 +162,8 @@ private:
   std::vector<unsigned> scopes;
   /// The sum of tables whose variables all have one value.
   CommunicationCost constant;
-  /// The variables that stand for `numParts` parts.
-  unsigned repeatedBegin = ~0u, repeatedEnd = ~0u, numParts = 1;
+  /// The variables that represent `numLayers` layers.
+  unsigned repeatedBegin = ~0u, repeatedEnd = ~0u, numLayers = 1;
   /// Made on first use.
   FactorLists given;
   /// By tables, and how their variables correspond.

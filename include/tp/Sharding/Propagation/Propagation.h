@@ -48,9 +48,9 @@ struct PropagationOptions {
   RedistributionOptions redistributions = {};
   /// The largest table of the exact search.
   size_t maxEntries = size_t(1) << 20;
-  /// Whether parts that a function repeats, such as the layers of a model, are
-  /// analysed once, if that makes no difference to the result.
-  bool mergesRepeated = true;
+  /// Whether equal layers are elided and decided together with a layer that is
+  /// alike, if that makes no difference to the result.
+  bool elidesLayers = true;
   /// The search's budget for problems whose tables would be larger: how many
   /// costs of moves between placements it may look at.
   uint64_t searchBudget = 500'000'000;
@@ -98,9 +98,9 @@ public:
   /// The cost of the choice, and a lower bound for every choice.
   CommunicationCost getCost() const;
   CommunicationCost getLowerBound() const;
-  /// The number of repeated parts that weren't analysed themselves but decided
-  /// together with parts that are alike.
-  size_t getNumMergedParts() const;
+  /// The number of elided layers: they weren't analysed themselves but decided
+  /// together with a layer that is alike.
+  size_t getNumElidedLayers() const;
   /// The cheapest other choices for `op` of function number `function`, best
   /// first.
   SmallVector<Alternative> getAlternatives(unsigned function, Operation *op,
