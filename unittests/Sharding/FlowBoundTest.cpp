@@ -25,11 +25,11 @@ struct Flows {
       std::vector<double> costs(size_t(numHad) * numWanted);
       for (double &cost : costs)
         cost = draw(0, 9) == 0 ? FlowBound::kInfinite : draw(0, 20) * 5;
-      auto getPort = [&](unsigned numPlaces) {
+      auto getPort = [&](unsigned numStates) {
         unsigned variable = draw(0, numVariables - 1);
         FlowBound::Port port{variable, {}};
         for (unsigned value = 0; value < domains[variable]; ++value)
-          port.places.push_back(draw(0, numPlaces - 1));
+          port.states.push_back(draw(0, numStates - 1));
         return port;
       };
       auto definition = getPort(numHad);

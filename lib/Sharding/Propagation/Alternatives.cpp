@@ -29,15 +29,15 @@ getCost(const Graph &graph, const Choice &choice, const MoveCosts &costs,
   values.remove(kNoValue);
   for (unsigned index : values) {
     const FlowValue &value = graph.values[index];
-    auto have = getForTensor<ShardingAttr>(getStrategy(value.node).results,
-                                           value.result);
+    auto current = getForTensor<ShardingAttr>(getStrategy(value.node).results,
+                                              value.result);
     llvm::SmallSetVector<ShardingAttr, 4> needed;
     for (const Use &use : value.uses)
       if (use.node != value.node)
         needed.insert(getForTensor<ShardingAttr>(getStrategy(use.node).operands,
                                                  use.operand));
-    for (ShardingAttr need : needed)
-      cost += getMove(value, have, need);
+    for (ShardingAttr required : needed)
+      cost += getMove(value, current, required);
   }
   return cost;
 }

@@ -18,7 +18,7 @@ T getForTensor(ArrayRef<T> list, unsigned tensor) {
   return list[std::min<size_t>(tensor, list.size() - 1)];
 }
 
-/// The columns of what gives a value, and of what a use needs.
+/// The columns of a value's definition, and of a use.
 inline unsigned getColumn(const Domains &domains, const FlowValue &value) {
   return getForTensor<unsigned>(domains[value.node]->results, value.result);
 }
@@ -26,9 +26,10 @@ inline unsigned getColumn(const Domains &domains, const Use &use) {
   return getForTensor<unsigned>(domains[use.node]->operands, use.operand);
 }
 
-/// Takes a use that needs another placement than its value has.
-using MoveVisitor = function_ref<void(const FlowValue &value, const Use &use,
-                                      ShardingAttr have, ShardingAttr need)>;
+/// Takes a use that requires another sharding than its value has.
+using MoveVisitor =
+    function_ref<void(const FlowValue &value, const Use &use,
+                      ShardingAttr current, ShardingAttr required)>;
 
 struct Choice {
   Domains domains;
@@ -40,19 +41,20 @@ struct Choice {
   const Strategy &get(unsigned node) const {
     return domains[node]->strategies[indices[node]];
   }
-  ShardingAttr getHave(const FlowValue &value) const {
+  ShardingAttr getCurrentSharding(const FlowValue &value) const {
     return getForTensor<ShardingAttr>(get(value.node).results, value.result);
   }
-  ShardingAttr getNeed(const Use &use) const {
+  ShardingAttr getRequiredSharding(const Use &use) const {
     return getForTensor<ShardingAttr>(get(use.node).operands, use.operand);
   }
-  /// Visits the uses that need another placement than their value has.
+  /// Visits the uses that require another sharding than their value has.
   void forEachMove(const Graph &graph, MoveVisitor visit) const {
     for (const FlowValue &value : graph.values) {
-      ShardingAttr have = getHave(value);
+      ShardingAttr current = getCurrentSharding(value);
       for (const Use &use : value.uses)
-        if (ShardingAttr need = getNeed(use); have != need)
-          visit(value, use, have, need);
+        if (ShardingAttr required = getRequiredSharding(use);
+            current != required)
+          visit(value, use, current, required);
     }
   }
 };

@@ -30,8 +30,9 @@ private:
   using Conflict = ExplainedMovement::Conflict;
 
   void mapInstances();
-  ShardingAttr getHave(const FlowValue &value) const;
-  ShardingAttr getNeed(const FlowValue &value, const Use &use) const;
+  ShardingAttr getCurrentSharding(const FlowValue &value) const;
+  ShardingAttr getRequiredSharding(const FlowValue &value,
+                                   const Use &use) const;
   void addValues();
   LogicalResult addMovement(unsigned value, unsigned use);
   LogicalResult addOwnMovement(unsigned node);
@@ -94,7 +95,7 @@ void Explainer::mapInstances() {
     isFirst.push_back(seen.insert(function).second);
 }
 
-ShardingAttr Explainer::getHave(const FlowValue &value) const {
+ShardingAttr Explainer::getCurrentSharding(const FlowValue &value) const {
   const Function &function = functions[functionOf[value.instance]];
   if (value.value)
     return function.shardings.lookup(value.value);
@@ -102,12 +103,14 @@ ShardingAttr Explainer::getHave(const FlowValue &value) const {
       graph.nodes[value.node].op->getResult(value.result));
 }
 
-ShardingAttr Explainer::getNeed(const FlowValue &value, const Use &use) const {
+ShardingAttr Explainer::getRequiredSharding(const FlowValue &value,
+                                            const Use &use) const {
   if (!use.at) // What an op gives for a result that is fixed.
-    return getHave(graph.values[graph.nodes[use.node].results.front()]);
+    return getCurrentSharding(
+        graph.values[graph.nodes[use.node].results.front()]);
   const Function &function = functions[functionOf[use.instance]];
   ShardingAttr needed = function.needed.lookup(use.at);
-  return needed ? needed : getHave(value);
+  return needed ? needed : getCurrentSharding(value);
 }
 
 SmallVector<ShardingAttr> Explainer::getOperands(const Node &node) const {
@@ -120,7 +123,7 @@ SmallVector<ShardingAttr> Explainer::getOperands(const Node &node) const {
     }
     for (const Use &use : graph.values[value].uses)
       if (use.node == index && use.operand == operand)
-        shardings.push_back(getNeed(graph.values[value], use));
+        shardings.push_back(getRequiredSharding(graph.values[value], use));
   }
   return shardings;
 }
@@ -128,7 +131,7 @@ SmallVector<ShardingAttr> Explainer::getOperands(const Node &node) const {
 SmallVector<ShardingAttr> Explainer::getResults(const Node &node) const {
   return llvm::map_to_vector(node.results, [&](unsigned value) {
     return value < graph.values.size()
-               ? getHave(graph.values[value])
+               ? getCurrentSharding(graph.values[value])
                : ShardingAttr::getReplicated(meshRef, 0);
   });
 }
@@ -141,12 +144,13 @@ void Explainer::addValues() {
     const Node &node = graph.nodes[value.node];
     if (isa_and_nonnull<RedistributeOp, ConstraintOp, PropagationBarrierOp>(
             node.op) &&
-        getHave(graph.values[node.operands.front()]) == getHave(value))
+        getCurrentSharding(graph.values[node.operands.front()]) ==
+            getCurrentSharding(value))
       continue;
     ExplainedValue &entry = result.values.emplace_back();
     entry.function = functionOf[value.instance];
     entry.value = value.value;
-    entry.sharding = getHave(value);
+    entry.sharding = getCurrentSharding(value);
     for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis)
       entry.chains.push_back(provenance->getChain(index, axis));
   }
@@ -334,21 +338,22 @@ bool Explainer::repeat(const FlowValue &value, unsigned function,
 LogicalResult Explainer::addMovement(unsigned value, unsigned use) {
   const FlowValue &from = graph.values[value];
   const Use &at = from.uses[use];
-  ShardingAttr have = getHave(from), need = getNeed(from, at);
-  if (have == need)
+  ShardingAttr current = getCurrentSharding(from),
+               required = getRequiredSharding(from, at);
+  if (current == required)
     return success();
   Movement movement;
   movement.function = functionOf[at.instance];
   Operation *producer = graph.nodes[from.node].op;
   movement.value = from.value ? from.value : producer->getResult(from.result);
   movement.type = from.type;
-  movement.from = have;
-  movement.to = need;
+  movement.from = current;
+  movement.to = required;
   movement.op = at.at ? at.at->getOwner() : producer;
   if (at.at)
     movement.operand = at.at->getOperandNumber();
   const void *what = movement.value.getAsOpaquePointer();
-  if (repeat(from, movement.function, what, need))
+  if (repeat(from, movement.function, what, required))
     return success();
   setCause(movement, from, at);
   FailureOr<Movement *> added = add(std::move(movement), from, what);
@@ -372,8 +377,8 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
   unsigned use = 0;
   while (input.uses[use].node != node)
     ++use;
-  movement.from = getNeed(input, input.uses[use]);
-  movement.to = getHave(value);
+  movement.from = getRequiredSharding(input, input.uses[use]);
+  movement.to = getCurrentSharding(value);
   movement.op = op;
   movement.operand = 0;
   movement.isAsked = true;
@@ -447,9 +452,10 @@ LogicalResult Explainer::run(bool withChains) {
   mapInstances();
   if (withChains) {
     provenance = std::make_unique<Provenance>(
-        mesh, graph, [&](const FlowValue &value) { return getHave(value); },
+        mesh, graph,
+        [&](const FlowValue &value) { return getCurrentSharding(value); },
         [&](const FlowValue &value, const Use &use) {
-          return getNeed(value, use);
+          return getRequiredSharding(value, use);
         });
     addValues();
   }

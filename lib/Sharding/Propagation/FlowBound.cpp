@@ -26,7 +26,7 @@ constexpr double kLargestSum = 9.0e15;
 unsigned FlowBound::addVariable(std::vector<Cost> costs) {
   own.push_back(std::move(costs));
   valuesOf.emplace_back();
-  placesOf.emplace_back();
+  portsOf.emplace_back();
   return own.size() - 1;
 }
 
@@ -116,14 +116,14 @@ void FlowBound::makeGroups() {
     for (unsigned index = 0; index < count; ++index) {
       Group group{share, {}, {}, {}};
       auto addPort = [&](const Port &port, unsigned numPlaces) {
-        placesOf[port.variable].push_back(
+        portsOf[port.variable].push_back(
             {static_cast<unsigned>(groups.size()),
              static_cast<unsigned>(group.variables.size())});
         group.variables.push_back(port.variable);
-        group.places.push_back(&port.places);
+        group.states.push_back(&port.states);
         Costs given(llvm::alignTo(numPlaces, kLanes), kInfinite);
-        for (unsigned place : port.places)
-          given[place] = 0;
+        for (unsigned state : port.states)
+          given[state] = 0;
         group.costs.push_back(std::move(given));
       };
       addPort(value.ports.front(), costs.numHad);
@@ -146,15 +146,15 @@ static double getLeastSum(const double *a, const double *b, unsigned size) {
   return *std::min_element(least, least + kLanes);
 }
 
-/// The least cost in `group` of each place of `port`. A choice of places
-/// divides the uses into sets, each with one place, and each set pays for its
-/// move once. Two sets with the same place needn't be excluded: their union
+/// The least cost in `group` of each state of `port`. A choice of states
+/// divides the uses into sets, each with one state, and each set pays for its
+/// move once. Two sets with the same state needn't be excluded: their union
 /// never costs more.
 FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
   const Moves &by = moves[group.moves];
   unsigned stride = by.stride, numUses = group.variables.size() - 1,
            numSets = 1u << numUses;
-  // The costs of each place for the uses of each set.
+  // The costs of each state for the uses of each set.
   std::vector<Costs> wanted(numSets);
   for (unsigned set = 1; set < numSets; ++set) {
     unsigned use = llvm::countr_zero(set);
@@ -176,7 +176,7 @@ FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
     if (given == kInfinite)
       continue;
     const Cost *row = &by.costs[size_t(had) * stride];
-    // The cheapest place for each set, and the cheapest division of each set
+    // The cheapest state for each set, and the cheapest division of each set
     // into sets.
     for (unsigned set = 1; set < numSets; ++set) {
       if (set & bit)
@@ -213,15 +213,15 @@ FlowBound::Costs FlowBound::getMarginal(const Group &group, unsigned port) {
   return result;
 }
 
-/// Makes all places infinite that no remaining value of `variable` gives or
+/// Makes all states infinite that no remaining value of `variable` gives or
 /// wants.
 void FlowBound::remove(unsigned variable) {
-  for (auto [group, port] : placesOf[variable]) {
+  for (auto [group, port] : portsOf[variable]) {
     Costs &costs = groups[group].costs[port];
     Costs kept(costs.size(), kInfinite);
-    for (auto [value, place] : llvm::enumerate(*groups[group].places[port]))
+    for (auto [value, state] : llvm::enumerate(*groups[group].states[port]))
       if (left[variable][value] < kInfinite)
-        kept[place] = costs[place];
+        kept[state] = costs[state];
     costs = std::move(kept);
   }
 }
@@ -232,13 +232,13 @@ void FlowBound::remove(unsigned variable) {
 void FlowBound::visit(unsigned variable, bool isForward) {
   Costs &costs = left[variable];
   unsigned numAhead = 0, numBehind = 0;
-  llvm::SmallVector<Place, 4> ahead;
-  for (Place at : placesOf[variable]) {
+  llvm::SmallVector<PortRef, 4> ahead;
+  for (PortRef at : portsOf[variable]) {
     Group &group = groups[at.group];
     Costs marginal = getMarginal(group, at.port);
-    for (auto [value, place] : llvm::enumerate(*group.places[at.port]))
+    for (auto [value, state] : llvm::enumerate(*group.states[at.port]))
       if (costs[value] < kInfinite)
-        costs[value] += marginal[place];
+        costs[value] += marginal[state];
     for (auto [cost, taken] : llvm::zip_equal(group.costs[at.port], marginal))
       cost = taken < kInfinite ? cost - taken : kInfinite;
     auto isAhead = [&](unsigned other) {
@@ -273,12 +273,12 @@ void FlowBound::visit(unsigned variable, bool isForward) {
     Group &group = groups[ahead[index].group];
     unsigned port = ahead[index].port;
     Costs share(group.costs[port].size(), kInfinite);
-    for (auto [value, place] : llvm::enumerate(*group.places[port]))
-      share[place] = std::min(share[place], costs[value]);
+    for (auto [value, state] : llvm::enumerate(*group.states[port]))
+      share[state] = std::min(share[state], costs[value]);
     for (Cost &cost : share)
       cost = cost < kInfinite ? std::floor(cost / (numShares - index)) : 0;
-    for (auto [value, place] : llvm::enumerate(*group.places[port]))
-      costs[value] -= share[place];
+    for (auto [value, state] : llvm::enumerate(*group.states[port]))
+      costs[value] -= share[state];
     for (auto [cost, added] : llvm::zip_equal(group.costs[port], share))
       cost += added;
   }
@@ -287,7 +287,7 @@ void FlowBound::visit(unsigned variable, bool isForward) {
 FlowBound::Cost FlowBound::evaluate(const Value &value,
                                     llvm::ArrayRef<unsigned> assignment) const {
   auto getPlace = [&](const Port &port) {
-    return port.places[assignment[port.variable]];
+    return port.states[assignment[port.variable]];
   };
   const Moves &by = moves[value.moves];
   const Cost *row =
@@ -357,17 +357,17 @@ void FlowBound::decode() {
   std::vector<unsigned> assignment;
   for (unsigned variable = 0; variable < own.size(); ++variable) {
     Costs costs = left[variable];
-    for (auto [group, port] : placesOf[variable]) {
+    for (auto [group, port] : portsOf[variable]) {
       Costs marginal = getMarginal(groups[group], port);
-      for (auto [value, place] : llvm::enumerate(*groups[group].places[port]))
-        costs[value] += marginal[place];
+      for (auto [value, state] : llvm::enumerate(*groups[group].states[port]))
+        costs[value] += marginal[state];
     }
     unsigned chosen = llvm::min_element(costs) - costs.begin();
     assignment.push_back(chosen);
-    for (auto [group, port] : placesOf[variable]) {
-      unsigned place = (*groups[group].places[port])[chosen];
+    for (auto [group, port] : portsOf[variable]) {
+      unsigned state = (*groups[group].states[port])[chosen];
       for (auto [other, cost] : llvm::enumerate(groups[group].costs[port]))
-        if (other != place)
+        if (other != state)
           cost = kInfinite;
     }
   }

@@ -36,10 +36,10 @@ CommunicationCost MoveCosts::get(const FlowValue &value, ShardingAttr from,
 bool MoveCosts::planMoves(function_ref<void(MoveVisitor)> forEachMove,
                           const Domains &among) {
   bool wereKnown = true;
-  forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr have,
-                  ShardingAttr need) {
-    CommunicationCost known = get(value, have, need),
-                      cost = getPlanned(value, have, need);
+  forEachMove([&](const FlowValue &value, const Use &use, ShardingAttr current,
+                  ShardingAttr required) {
+    CommunicationCost known = get(value, current, required),
+                      cost = getPlanned(value, current, required);
     if (cost == known)
       return;
     wereKnown = false;

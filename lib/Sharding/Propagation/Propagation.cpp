@@ -161,24 +161,24 @@ LogicalResult Propagation::Impl::extract() {
       function->callees[call] = functionOf[callee];
     function->shardings.reserve(instance.values.size());
     for (auto [value, id] : instance.values)
-      function->shardings[value] = choice.getHave(graph->values[id]);
+      function->shardings[value] = choice.getCurrentSharding(graph->values[id]);
   }
   for (const FlowValue &value : graph->values)
     if (Function *function = getFunction(value.instance);
         function && !value.value)
       function->given[graph->nodes[value.node].op->getResult(value.result)] =
-          choice.getHave(value);
+          choice.getCurrentSharding(value);
   bool areReachable = true;
   choice.forEachMove(*graph, [&](const FlowValue &value, const Use &use,
-                                 ShardingAttr have, ShardingAttr need) {
+                                 ShardingAttr current, ShardingAttr required) {
     if (!areReachable)
       return;
     Operation *op = use.at ? use.at->getOwner() : graph->nodes[value.node].op;
     areReachable = succeeded(verifyRedistribution(
-        have, need, mesh, [&]() { return op->emitError(); }));
+        current, required, mesh, [&]() { return op->emitError(); }));
     if (Function *function = getFunction(use.instance);
         areReachable && use.at && function)
-      function->needed[use.at] = need;
+      function->needed[use.at] = required;
   });
   return success(areReachable);
 }

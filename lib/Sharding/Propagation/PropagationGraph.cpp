@@ -57,9 +57,9 @@ void Graph::addUse(unsigned node, OpOperand &operand, unsigned instance) {
   values[value].uses.push_back({node, index, instance, &operand});
 }
 
-unsigned Graph::addFixed(unsigned instance, Operation *op, ShardingAttr needs,
-                         ShardingAttr gives) {
-  return addNode({Node::Fixed, instance, op, 0, needs, gives});
+unsigned Graph::addFixed(unsigned instance, Operation *op,
+                         ShardingAttr required, ShardingAttr produced) {
+  return addNode({Node::Fixed, instance, op, 0, required, produced});
 }
 
 unsigned Graph::addPassing(unsigned instance, Type type, ShardingAttr fixed,
@@ -283,7 +283,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
       node = addPassing(instance, input.getType(), wanted);
     } else if (wanted && nodes[node].kind == Node::Compute) {
       nodes[node].kind = Node::Fixed;
-      nodes[node].needs = nodes[node].gives = wanted;
+      nodes[node].required = nodes[node].produced = wanted;
     }
     addResult(node, input, instance, isResult ? weight : inner);
   }
@@ -362,7 +362,7 @@ void Graph::addComputeOp(Operation *op, unsigned rule, unsigned instance,
       Node &node = nodes[value.node];
       if (!fixed.empty() && node.kind == Node::Compute) {
         node.kind = Node::Fixed;
-        node.needs = node.gives = fixed.front();
+        node.required = node.produced = fixed.front();
       }
       return;
     }
@@ -424,7 +424,7 @@ LogicalResult Graph::addAssign(AssignOpInterface op, unsigned instance) {
   if (!node.operands.empty())
     return op.emitError("assigns ") << op.getFqnAttr() << " a second time";
   if (node.kind == Node::Fixed)
-    node.needs = node.gives;
+    node.required = node.produced;
   else
     node.rule =
         space.getIdentityRule(cast<RankedTensorType>(op.getValue().getType()),

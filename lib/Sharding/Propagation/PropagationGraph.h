@@ -1,9 +1,9 @@
 //===- PropagationGraph.h - What flows where --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Represents the program as nodes, which need and give placements, and values,
-// which flow between nodes. A called function appears once per call. A region
-// op has one node for each group of values that must be placed alike.
+// Represents the program as nodes, which require and produce shardings, and
+// values, which flow between nodes. A called function appears once per call. A
+// region op has one node for each group of values that must be placed alike.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ struct Node {
   enum Kind {
     /// Runs by its rule.
     Compute,
-    /// Needs `needs` and gives `gives`, both fixed.
+    /// Requires and produces fixed shardings: `required` and `produced`.
     Fixed,
     /// tp.redistribute over some mesh dimensions.
     Over,
@@ -64,7 +64,7 @@ struct Node {
   /// on.
   Operation *op = nullptr;
   unsigned rule = 0;
-  ShardingAttr needs = {}, gives = {};
+  ShardingAttr required = {}, produced = {};
   /// The values that it takes and gives.
   SmallVector<unsigned, 2> operands = {}, results = {};
 };
@@ -154,8 +154,8 @@ private:
                      int64_t weight);
   /// Adds `operand`, in `instance`, to the operands of `node`.
   void addUse(unsigned node, OpOperand &operand, unsigned instance);
-  unsigned addFixed(unsigned instance, Operation *op, ShardingAttr needs,
-                    ShardingAttr gives);
+  unsigned addFixed(unsigned instance, Operation *op, ShardingAttr required,
+                    ShardingAttr produced);
   /// Adds a node that passes a tensor of `type` on, placed as `fixed` unless
   /// that is null. Without `mayBePartial`, for a program's arguments and
   /// results, it passes on no Partial unless that is fixed.

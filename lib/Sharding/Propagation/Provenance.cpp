@@ -12,20 +12,21 @@ using namespace mlir::tp::propagation;
 
 Provenance::Provenance(
     MeshOp mesh, const Graph &graph,
-    function_ref<ShardingAttr(const FlowValue &)> getHave,
-    function_ref<ShardingAttr(const FlowValue &, const Use &)> getNeed)
+    function_ref<ShardingAttr(const FlowValue &)> getCurrentSharding,
+    function_ref<ShardingAttr(const FlowValue &, const Use &)>
+        getRequiredSharding)
     : mesh(mesh), graph(graph) {
   for (auto [index, value] : llvm::enumerate(graph.values))
-    places.push_back(
-        {value.node, static_cast<unsigned>(index), false, getHave(value)});
+    sites.push_back({value.node, static_cast<unsigned>(index), false,
+                     getCurrentSharding(value)});
   for (const Node &node : graph.nodes)
     taken.emplace_back(node.operands.size(), kNone);
   for (auto [index, value] : llvm::enumerate(graph.values)) {
-    firstUse.push_back(places.size());
+    firstUse.push_back(sites.size());
     for (const Use &use : value.uses) {
-      taken[use.node][use.operand] = places.size();
-      places.push_back(
-          {use.node, static_cast<unsigned>(index), true, getNeed(value, use)});
+      taken[use.node][use.operand] = sites.size();
+      sites.push_back({use.node, static_cast<unsigned>(index), true,
+                       getRequiredSharding(value, use)});
     }
   }
   for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis)
@@ -59,8 +60,8 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
     return PlacementSource{PlacementSource::Op, function, 0, node.op};
   case Node::Constraint: {
     bool isFixed = cast<ConstraintOp>(node.op).getOpen().empty() ||
-                   node.gives.getShardedDim(name) ||
-                   node.gives.getPartialKind(name);
+                   node.produced.getShardedDim(name) ||
+                   node.produced.getPartialKind(name);
     if (!isFixed)
       return std::nullopt;
     return PlacementSource{PlacementSource::Op, function, 0, node.op};
@@ -113,12 +114,12 @@ std::optional<PlacementSource> Provenance::getSource(const Node &node,
 // The search
 //===----------------------------------------------------------------------===//
 
-/// How readily the search goes from one place of `node` to another. A split op
+/// How readily the search goes from one site of `node` to another. A split op
 /// determines its tensors. Otherwise a step from a result is preferred to one
 /// from an operand to a result, and that to one between operands. Nullopt if
-/// the one place doesn't determine the other.
+/// the one site doesn't determine the other.
 std::optional<Provenance::Reluctance>
-Provenance::getStep(const Node &node, const Place &from, const Place &to,
+Provenance::getStep(const Node &node, const Site &from, const Site &to,
                     unsigned axis, bool isSplit) {
   if (node.kind == Node::Barrier) {
     auto barrier = cast<PropagationBarrierOp>(node.op);
@@ -144,22 +145,22 @@ Provenance::getStep(const Node &node, const Place &from, const Place &to,
 }
 
 void Provenance::search(unsigned axis) {
-  auto &arrival = arrivals.emplace_back(places.size());
+  auto &arrival = arrivals.emplace_back(sites.size());
   struct Pending {
-    unsigned place, from;
+    unsigned site, from;
     bool throughNode;
   };
   std::deque<Pending> queues[3];
-  auto push = [&](unsigned place, unsigned from, bool throughNode,
+  auto push = [&](unsigned site, unsigned from, bool throughNode,
                   Reluctance reluctance) {
-    if (arrival[place].from == kNone)
+    if (arrival[site].from == kNone)
       queues[static_cast<unsigned>(reluctance)].push_back(
-          {place, from, throughNode});
+          {site, from, throughNode});
   };
-  auto forEachPlace = [&](unsigned node, auto visit) {
-    for (unsigned place : taken[node])
-      if (place != kNone)
-        visit(place);
+  auto forEachSite = [&](unsigned node, auto visit) {
+    for (unsigned site : taken[node])
+      if (site != kNone)
+        visit(site);
     for (unsigned value : graph.nodes[node].results)
       if (value < graph.values.size())
         visit(value);
@@ -172,12 +173,12 @@ void Provenance::search(unsigned axis) {
       if (!source || source->isDefault != isDefault)
         continue;
       isSource[index] = true;
-      forEachPlace(index, [&](unsigned place) {
-        // A redistribution over some mesh dimensions fixes only places that
+      forEachSite(index, [&](unsigned site) {
+        // A redistribution over some mesh dimensions fixes only sites that
         // already have its target.
         if (node.kind != Node::Over ||
-            print(places[place].sharding)[axis] == print(node.gives)[axis])
-          push(place, place, false, Reluctance::None);
+            print(sites[site].sharding)[axis] == print(node.produced)[axis])
+          push(site, site, false, Reluctance::None);
       });
     }
   std::vector<char> isDone(graph.nodes.size(), false);
@@ -188,42 +189,41 @@ void Provenance::search(unsigned axis) {
       return;
     Pending next = queue->front();
     queue->pop_front();
-    unsigned at = next.place;
+    unsigned at = next.site;
     if (arrival[at].from != kNone)
       continue;
     arrival[at] = {next.from, next.throughNode};
     arrival[at].source = next.from == at ? at : arrival[next.from].source;
     arrival[at].numSteps = arrival[next.from].numSteps + next.throughNode;
-    const Place &place = places[at];
+    const Site &site = sites[at];
     auto flow = [&](unsigned other, Reluctance reluctance) {
-      if (print(place.sharding)[axis] == print(places[other].sharding)[axis])
+      if (print(site.sharding)[axis] == print(sites[other].sharding)[axis])
         push(other, at, false, reluctance);
     };
-    if (place.isUse)
-      flow(place.value, Reluctance::Some);
+    if (site.isUse)
+      flow(site.value, Reluctance::Some);
     else
-      for (unsigned i = 0; i < graph.values[place.value].uses.size(); ++i)
-        flow(firstUse[place.value] + i, Reluctance::None);
-    const Node &node = graph.nodes[place.node];
-    if (isSource[place.node] || node.kind == Node::Fixed || isDone[place.node])
+      for (unsigned i = 0; i < graph.values[site.value].uses.size(); ++i)
+        flow(firstUse[site.value] + i, Reluctance::None);
+    const Node &node = graph.nodes[site.node];
+    if (isSource[site.node] || node.kind == Node::Fixed || isDone[site.node])
       continue;
     bool isSplit = false;
-    forEachPlace(place.node, [&](unsigned other) {
-      isSplit |= print(places[other].sharding)[axis] != "Replicate";
+    forEachSite(site.node, [&](unsigned other) {
+      isSplit |= print(sites[other].sharding)[axis] != "Replicate";
     });
-    // The first place from which the search enters a split op determines all of
+    // The first site from which the search enters a split op determines all of
     // the op's tensors.
     bool passed = false;
-    forEachPlace(place.node, [&](unsigned other) {
+    forEachSite(site.node, [&](unsigned other) {
       if (other == at)
         return;
-      if (auto reluctance =
-              getStep(node, place, places[other], axis, isSplit)) {
+      if (auto reluctance = getStep(node, site, sites[other], axis, isSplit)) {
         push(other, at, true, *reluctance);
         passed = true;
       }
     });
-    isDone[place.node] = passed && isSplit && node.kind == Node::Compute;
+    isDone[site.node] = passed && isSplit && node.kind == Node::Compute;
   }
 }
 
@@ -234,9 +234,9 @@ void Provenance::search(unsigned axis) {
 SmallVector<ShardingAttr> Provenance::getOperands(unsigned node) const {
   SmallVector<ShardingAttr> shardings;
   auto ref = FlatSymbolRefAttr::get(MeshOp(mesh).getSymNameAttr());
-  for (unsigned place : taken[node])
-    shardings.push_back(place == kNone ? ShardingAttr::getReplicated(ref, 0)
-                                       : places[place].sharding);
+  for (unsigned site : taken[node])
+    shardings.push_back(site == kNone ? ShardingAttr::getReplicated(ref, 0)
+                                      : sites[site].sharding);
   return shardings;
 }
 
@@ -246,7 +246,7 @@ SmallVector<ShardingAttr> Provenance::getResults(unsigned node) const {
   for (unsigned value : graph.nodes[node].results)
     shardings.push_back(value >= graph.values.size()
                             ? ShardingAttr::getReplicated(ref, 0)
-                            : places[value].sharding);
+                            : sites[value].sharding);
   return shardings;
 }
 
@@ -294,31 +294,30 @@ StringRef Provenance::getSplit(unsigned node, unsigned axis) {
   return it->second[axis];
 }
 
-PlacementChain Provenance::trace(unsigned place, unsigned axis) {
+PlacementChain Provenance::trace(unsigned site, unsigned axis) {
   PlacementChain chain;
   chain.axis = axis;
-  chain.placement = print(places[place].sharding)[axis];
+  chain.placement = print(sites[site].sharding)[axis];
   const std::vector<Arrival> &arrival = arrivals[axis];
-  if (arrival[place].from == kNone)
+  if (arrival[site].from == kNone)
     return chain;
-  chain.source =
-      getSource(graph.nodes[places[arrival[place].source].node], axis);
-  chain.sourcePlacement = print(places[arrival[place].source].sharding)[axis];
-  for (; arrival[place].from != place; place = arrival[place].from) {
-    const Node &node = graph.nodes[places[place].node];
+  chain.source = getSource(graph.nodes[sites[arrival[site].source].node], axis);
+  chain.sourcePlacement = print(sites[arrival[site].source].sharding)[axis];
+  for (; arrival[site].from != site; site = arrival[site].from) {
+    const Node &node = graph.nodes[sites[site].node];
     // An op that the way passes twice in a row is one step.
-    if (!arrival[place].throughNode || !node.op ||
+    if (!arrival[site].throughNode || !node.op ||
         (!chain.steps.empty() && chain.steps.back().op == node.op))
       continue;
     if (chain.steps.size() == PlacementChain::kMaxSteps) {
-      chain.numLeftOut = arrival[place].numSteps;
+      chain.numLeftOut = arrival[site].numSteps;
       break;
     }
     std::string split;
     if (node.kind == Node::Compute)
-      split = getSplit(places[place].node, axis);
+      split = getSplit(sites[site].node, axis);
     chain.steps.push_back(
-        {node.op, std::move(split), print(places[place].sharding)[axis]});
+        {node.op, std::move(split), print(sites[site].sharding)[axis]});
   }
   std::reverse(chain.steps.begin(), chain.steps.end());
   return chain;

@@ -10,16 +10,16 @@
 namespace mlir::tp::propagation {
 
 /// For each mesh dimension, searches from all fixed placements at once, along
-/// ops and uses whose placements agree, for the shortest way to each place. A
-/// place is a value or a use of a value.
+/// ops and uses whose placements agree, for the shortest way to each site. A
+/// site is a value or a use of a value.
 class Provenance {
 public:
-  /// `getHave` gives the placement of a value, `getNeed` the placement that a
-  /// use needs.
-  Provenance(
-      MeshOp mesh, const Graph &graph,
-      function_ref<ShardingAttr(const FlowValue &)> getHave,
-      function_ref<ShardingAttr(const FlowValue &, const Use &)> getNeed);
+  /// The functions return the sharding that a value has, and the one that a use
+  /// requires.
+  Provenance(MeshOp mesh, const Graph &graph,
+             function_ref<ShardingAttr(const FlowValue &)> getCurrentSharding,
+             function_ref<ShardingAttr(const FlowValue &, const Use &)>
+                 getRequiredSharding);
 
   PlacementChain getChain(unsigned value, unsigned axis);
   /// The chain of use number `use` of `value`.
@@ -37,7 +37,7 @@ public:
 
 private:
   static constexpr unsigned kNone = ~0u;
-  struct Place {
+  struct Site {
     /// The node that gives or takes it.
     unsigned node;
     /// The value, or the value that it is a use of.
@@ -45,8 +45,8 @@ private:
     bool isUse;
     ShardingAttr sharding;
   };
-  /// How the search got to a place: the previous place (the place itself if the
-  /// search began there), the place where it began, and the number of ops
+  /// How the search got to a site: the previous site (the site itself if the
+  /// search began there), the site where it began, and the number of ops
   /// between.
   struct Arrival {
     unsigned from = kNone;
@@ -61,19 +61,19 @@ private:
   std::optional<PlacementSource> getSource(const Node &node,
                                            unsigned axis) const;
   enum class Reluctance { None, Some, Much };
-  std::optional<Reluctance> getStep(const Node &node, const Place &from,
-                                    const Place &to, unsigned axis,
+  std::optional<Reluctance> getStep(const Node &node, const Site &from,
+                                    const Site &to, unsigned axis,
                                     bool isSplit);
-  PlacementChain trace(unsigned place, unsigned axis);
+  PlacementChain trace(unsigned site, unsigned axis);
 
   MeshOp mesh;
   const Graph &graph;
-  std::vector<Place> places;
-  /// For each value, the place of its first use; for each node, the places that
+  std::vector<Site> sites;
+  /// For each value, the site of its first use; for each node, the sites that
   /// it takes, kNone for scalars.
   std::vector<unsigned> firstUse;
   std::vector<SmallVector<unsigned, 2>> taken;
-  /// By mesh dimension, then place.
+  /// By mesh dimension, then site.
   std::vector<std::vector<Arrival>> arrivals;
   DenseMap<ShardingAttr, SmallVector<std::string>> printed;
   DenseMap<unsigned, SmallVector<std::string>> splits;

@@ -12,7 +12,7 @@ using namespace mlir::tp::propagation;
 
 /// The layers that aren't elided, at either end.
 constexpr size_t kMargin = 2;
-/// Parts are merged if there are at least this many.
+/// Layers are elided if there are at least this many.
 constexpr size_t kMinLayers = 2 * kMargin + 2;
 
 //===----------------------------------------------------------------------===//
@@ -67,7 +67,7 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
             candidates))
       return decision;
   } while (costs.getBudget() > 0);
-  // Parts that choose differently can't be planned one by one.
+  // Layers that choose differently can't be planned one by one.
   return none;
 }
 
@@ -85,7 +85,7 @@ SmallVector<size_t, 0> RepeatedDecision::getOffsets(ArrayRef<Node> nodes,
 
 bool RepeatedDecision::doNodesCorrespond() const {
   const auto &[layers, before, begin, end] = elided;
-  // Parts that share parameters with other code have fewer nodes.
+  // Layers that share parameters with other code have fewer nodes.
   return getOffsets(getNodes(before, begin), layers.margin - 1) ==
          getOffsets(getNodes(begin, end), layers.count - layers.margin);
 }
@@ -107,8 +107,8 @@ void RepeatedDecision::setChoice(const CostProblem &problem,
 // Moves
 //===----------------------------------------------------------------------===//
 
-ShardingAttr RepeatedDecision::getHave(const FlowValue &value,
-                                       Neighbours layer) const {
+ShardingAttr RepeatedDecision::getCurrentSharding(const FlowValue &value,
+                                                  Neighbours layer) const {
   const auto &[layers, before, begin, end] = elided;
   bool isOwn = begin <= value.node && value.node < end;
   bool isPrevious = before <= value.node && value.node < begin;
@@ -128,22 +128,22 @@ void RepeatedDecision::forEachMoveIn(Neighbours layer,
       if (index == kNoValue)
         continue;
       const FlowValue &value = graph.values[index];
-      ShardingAttr have = getHave(value, layer);
-      auto need = getForTensor<ShardingAttr>(strategy.operands, operand);
-      if (have == need)
+      ShardingAttr current = getCurrentSharding(value, layer);
+      auto required = getForTensor<ShardingAttr>(strategy.operands, operand);
+      if (current == required)
         continue;
       for (const Use &use : value.uses)
         if (use.node == node && use.operand == operand)
-          visit(value, use, have, need);
+          visit(value, use, current, required);
     }
   }
 }
 
 void RepeatedDecision::forEachMoveOutside(MoveVisitor visit) const {
   choice.forEachMove(graph, [&](const FlowValue &value, const Use &use,
-                                ShardingAttr have, ShardingAttr need) {
+                                ShardingAttr current, ShardingAttr required) {
     if (use.node < elided.begin || use.node >= elided.end)
-      visit(value, use, have, need);
+      visit(value, use, current, required);
   });
 }
 
@@ -167,7 +167,7 @@ struct PlacedTensor {
   ShardingAttr sharding;
 };
 struct PlacedLayer {
-  SmallVector<PlacedTensor, 0> have, given, needed;
+  SmallVector<PlacedTensor, 0> current, given, needed;
 };
 } // namespace
 
@@ -177,25 +177,25 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
   const Instance &instance = graph.instances.front();
   function.op = instance.function;
   bool areReachable = true;
-  auto verify = [&](const FlowValue &value, const Use &use, ShardingAttr have,
-                    ShardingAttr need) {
+  auto verify = [&](const FlowValue &value, const Use &use,
+                    ShardingAttr current, ShardingAttr required) {
     Operation *op = use.at ? use.at->getOwner() : graph.nodes[value.node].op;
     areReachable =
-        areReachable && succeeded(verifyRedistribution(have, need, mesh, [&]() {
-          return op->emitError();
-        }));
+        areReachable &&
+        succeeded(verifyRedistribution(current, required, mesh,
+                                       [&]() { return op->emitError(); }));
   };
   for (auto [value, id] : instance.values)
-    function.shardings[value] = choice.getHave(graph.values[id]);
+    function.shardings[value] = choice.getCurrentSharding(graph.values[id]);
   for (const FlowValue &value : graph.values)
     if (!value.value)
       function.given[graph.nodes[value.node].op->getResult(value.result)] =
-          choice.getHave(value);
+          choice.getCurrentSharding(value);
   forEachMoveOutside([&](const FlowValue &value, const Use &use,
-                         ShardingAttr have, ShardingAttr need) {
-    verify(value, use, have, need);
+                         ShardingAttr current, ShardingAttr required) {
+    verify(value, use, current, required);
     if (use.at)
-      function.needed[use.at] = need;
+      function.needed[use.at] = required;
   });
 
   ArrayRef<Node> nodes = getNodes(elided.begin, elided.end);
@@ -208,19 +208,19 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
         if (index == kNoValue)
           continue;
         const FlowValue &value = graph.values[index];
-        ShardingAttr have = getHave(value, layer);
+        ShardingAttr current = getCurrentSharding(value, layer);
         if (value.value)
-          placed.have.push_back(
-              {offset, cast<OpResult>(value.value).getResultNumber(), have});
+          placed.current.push_back(
+              {offset, cast<OpResult>(value.value).getResultNumber(), current});
         else
-          placed.given.push_back({offset, value.result, have});
+          placed.given.push_back({offset, value.result, current});
       }
     forEachMoveIn(layer, [&](const FlowValue &value, const Use &use,
-                             ShardingAttr have, ShardingAttr need) {
-      verify(value, use, have, need);
+                             ShardingAttr current, ShardingAttr required) {
+      verify(value, use, current, required);
       if (use.at)
         placed.needed.push_back({offsets[use.node - elided.begin],
-                                 use.at->getOperandNumber(), need});
+                                 use.at->getOperandNumber(), required});
     });
     return placed;
   };
@@ -234,8 +234,9 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
     auto getOp = [&](const PlacedTensor &tensor) {
       return layers.getOp(layers.margin + layer, tensor.offset);
     };
-    for (const PlacedTensor &have : it->second.have)
-      function.shardings[getOp(have)->getResult(have.index)] = have.sharding;
+    for (const PlacedTensor &current : it->second.current)
+      function.shardings[getOp(current)->getResult(current.index)] =
+          current.sharding;
     for (const PlacedTensor &given : it->second.given)
       function.given[getOp(given)->getResult(given.index)] = given.sharding;
     for (const PlacedTensor &needed : it->second.needed)

@@ -62,7 +62,8 @@ private:
   const Strategy &getStrategy(unsigned node, unsigned kind) const {
     return candidates[node]->strategies[kinds[kind][node - elided.begin]];
   }
-  ShardingAttr getHave(const FlowValue &value, Neighbours layer) const;
+  ShardingAttr getCurrentSharding(const FlowValue &value,
+                                  Neighbours layer) const;
   /// Visits the moves to the uses in a layer with these neighbours.
   void forEachMoveIn(Neighbours layer, MoveVisitor visit) const;
   /// Visits the moves to the uses outside the represented layers.

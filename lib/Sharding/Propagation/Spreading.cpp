@@ -91,15 +91,15 @@ bool Graph::spreadNode(const Node &node, int64_t priority,
   };
   switch (node.kind) {
   case Node::Fixed:
-    if (node.needs)
-      addAll(node.operands, space.getStates(node.needs));
-    if (node.gives)
-      addAll(node.results, space.getStates(node.gives));
+    if (node.required)
+      addAll(node.operands, space.getStates(node.required));
+    if (node.produced)
+      addAll(node.results, space.getStates(node.produced));
     isSettled = true;
     break;
   case Node::Over: {
     AxisListAttr over = cast<RedistributeOp>(node.op).getOverAttr();
-    StateSetId target = space.getStates(node.gives);
+    StateSetId target = space.getStates(node.produced);
     add(node.results[0],
         space.unite(target, space.without(states[node.operands[0]], over)));
     add(node.operands[0],
@@ -112,7 +112,7 @@ bool Graph::spreadNode(const Node &node, int64_t priority,
       spreadByRule();
       break;
     }
-    StateSetId target = space.getStates(node.gives);
+    StateSetId target = space.getStates(node.produced);
     add(node.operands[0], target);
     add(node.results[0], target);
     if (!constraint.getOpen().empty())
@@ -233,10 +233,11 @@ bool Graph::mayBeGiven(const Node &node, const SplitChoice &choice) const {
     if (operand >= node.operands.size() || node.operands[operand] == kNoValue)
       return false;
     const Node &source = nodes[values[node.operands[operand]].node];
-    return source.kind == Node::Fixed && source.gives &&
-           llvm::none_of(source.gives.getPartial(), [&](PartialAttr partial) {
-             return partial.getAxis().overlaps(choice.axis);
-           });
+    return source.kind == Node::Fixed && source.produced &&
+           llvm::none_of(source.produced.getPartial(),
+                         [&](PartialAttr partial) {
+                           return partial.getAxis().overlaps(choice.axis);
+                         });
   };
   return llvm::none_of(space.getRule(node.rule).linearSets[choice.index],
                        isWhole);
@@ -259,10 +260,10 @@ const Domain *Graph::getOverDomain(const Node &node) const {
 const Domain *Graph::getConstraintDomain(const Node &node) const {
   ArrayRef<int64_t> open = cast<ConstraintOp>(node.op).getOpen();
   if (open.empty())
-    return space.getFixedDomain(node.needs, node.gives);
+    return space.getFixedDomain(node.required, node.produced);
   return space.getDomain(node.rule, getSpread(node).choices, node.op,
                          [&](const Strategy &strategy) {
-                           return refines(strategy.results[0], node.gives,
+                           return refines(strategy.results[0], node.produced,
                                           open);
                          });
 }
@@ -346,15 +347,15 @@ const Domain *Graph::getAnyDomain(const Node &node, bool isExhaustive,
   // mesh dimension.
   auto orFixed = [&](const Domain *domain) {
     return domain->strategies.empty()
-               ? space.getFixedDomain(node.needs, node.gives)
+               ? space.getFixedDomain(node.required, node.produced)
                : domain;
   };
   switch (node.kind) {
   case Node::Fixed: {
-    SmallVector<ShardingAttr> needs, gives;
-    needs.assign(node.operands.size(), node.needs);
-    gives.assign(node.results.size(), node.gives);
-    return space.getFixedDomain(needs, gives);
+    SmallVector<ShardingAttr> required, produced;
+    required.assign(node.operands.size(), node.required);
+    produced.assign(node.results.size(), node.produced);
+    return space.getFixedDomain(required, produced);
   }
   case Node::Over:
     return orFixed(getOverDomain(node));

@@ -1,9 +1,10 @@
 //===- FlowBound.h - Bounds for values that flow between ops ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each op has candidates. Each value moves from the place where its op gives it
-// to the places where its uses want it, and uses that want the same place share
-// one move. The question is which candidates can be part of a cheapest choice.
+// Each op has candidates. Each value moves from the state in which its op gives
+// it to the states in which its uses want it, and uses that want the same state
+// share one move. The question is which candidates can be part of a cheapest
+// choice.
 //
 // A lower bound of the optimum is raised by moving costs between the terms of
 // the sum, variable by variable, in forward and backward sweeps (Kolmogorov, "A
@@ -37,19 +38,19 @@ public:
   using Cost = double;
   static constexpr Cost kInfinite = std::numeric_limits<Cost>::infinity();
 
-  /// A variable, and the place that each of its values gives or wants.
+  /// A variable, and the state that each of its values gives or wants.
   struct Port {
     unsigned variable;
-    std::vector<unsigned> places;
+    std::vector<unsigned> states;
   };
 
   /// Adds a variable; `costs` are its values' own costs, at least zero.
   unsigned addVariable(std::vector<Cost> costs);
-  /// Adds the costs to move from each of `numHad` places to each of
+  /// Adds the costs to move from each of `numHad` states to each of
   /// `numWanted`; row-major, at least zero.
   unsigned addMoves(unsigned numHad, unsigned numWanted,
                     llvm::ArrayRef<Cost> costs);
-  /// Adds a value that moves, at the costs `moves`, once to each place that a
+  /// Adds a value that moves, at the costs `moves`, once to each state that a
   /// use wants.
   void addValue(unsigned moves, Port definition, std::vector<Port> uses);
 
@@ -88,15 +89,15 @@ private:
     std::vector<Port> ports;
   };
   /// Some uses of a value, with a part of the cost of its moves. `costs` are
-  /// the costs that were moved here, by port and place; infinite if no value is
+  /// the costs that were moved here, by port and state; infinite if no value is
   /// left.
   struct Group {
     unsigned moves;
     std::vector<unsigned> variables;
-    std::vector<const std::vector<unsigned> *> places;
+    std::vector<const std::vector<unsigned> *> states;
     std::vector<Costs> costs;
   };
-  struct Place {
+  struct PortRef {
     unsigned group, port;
   };
 
@@ -116,7 +117,7 @@ private:
   std::vector<Group> groups;
   /// By variable: the values, and the groups, that it is part of.
   std::vector<llvm::SmallVector<unsigned, 4>> valuesOf;
-  std::vector<llvm::SmallVector<Place, 4>> placesOf;
+  std::vector<llvm::SmallVector<PortRef, 4>> portsOf;
   /// The remaining costs of each variable's values.
   std::vector<Costs> left;
   Cost bound = 0, best = kInfinite;
