@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
-#include "FsdpBuckets.h"
+#include "FsdpCollectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
@@ -153,7 +153,7 @@ private:
     return isa<AllReduceOp>(op) ? groups.ofGradient(op) : StringAttr();
   }
 
-  FsdpGroups groups;
+  FsdpParameterGroups groups;
   int64_t limit;
   bool gathers;
 };
@@ -185,7 +185,7 @@ private:
            (isa<AllReduceOp>(op) && groups.ofGradient(op));
   }
 
-  FsdpGroups groups;
+  FsdpParameterGroups groups;
 };
 
 } // namespace

@@ -100,8 +100,8 @@ unsigned hoistFromLoops(func::FuncOp program);
 
 /// Splits the ops between an all_reduce and the ops that need its whole result,
 /// if that moves no more bytes. Returns how many all_reduces were replaced.
-FailureOr<unsigned> splitBetweenReductions(func::FuncOp program,
-                                           Uniformity &uniformity);
+FailureOr<unsigned> applySequenceParallelism(func::FuncOp program,
+                                             Uniformity &uniformity);
 
 /// Joins independent all_reduces, and all_gathers if `gathers`, up to `bytes`
 /// of operands each. Returns how many fewer there are.
@@ -130,7 +130,7 @@ unsigned rematerialize(func::FuncOp program, int64_t bytes);
 
 /// Splits a collective before or after a contraction, and the contraction, into
 /// `chunks` that can overlap. Returns how many collectives were split.
-FailureOr<unsigned> decompose(func::FuncOp program, int64_t chunks);
+FailureOr<unsigned> chunkCollectives(func::FuncOp program, int64_t chunks);
 
 /// Issues the gathers of a module's parameters before the first use of the
 /// previous module's parameters. Returns how many gathers moved.

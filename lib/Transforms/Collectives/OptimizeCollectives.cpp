@@ -103,7 +103,7 @@ struct OptimizeCollectives
       Uniformity beforeSplitting(getOperation(), *mesh);
       if (failed(forEach([&](func::FuncOp program) -> LogicalResult {
             FailureOr<unsigned> numOwn =
-                splitBetweenReductions(program, beforeSplitting);
+                applySequenceParallelism(program, beforeSplitting);
             if (succeeded(numOwn))
               (void)count(numSplit, *numOwn);
             return numOwn;

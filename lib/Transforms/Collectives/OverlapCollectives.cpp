@@ -24,7 +24,7 @@ struct OverlapCollectives
   void runOnOperation() override {
     auto rewrite = [&](func::FuncOp program) -> LogicalResult {
       if (chunks > 1) {
-        FailureOr<unsigned> count = decompose(program, chunks);
+        FailureOr<unsigned> count = chunkCollectives(program, chunks);
         if (failed(count))
           return failure();
         numDecomposed += *count;

@@ -1,4 +1,4 @@
-//===- SplitBetween.cpp - Sequence parallelism around reductions ----------===//
+//===- SequenceParallelism.cpp - Sequence parallelism around reductions ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An all_reduce is a reduce_scatter followed by an all_gather. If the ops
@@ -42,9 +42,10 @@ struct Candidate {
   bool isTaken = true;
 };
 
-class SplittingBetween {
+class SequenceParallelizer {
 public:
-  explicit SplittingBetween(Uniformity &uniformity) : uniformity(uniformity) {}
+  explicit SequenceParallelizer(Uniformity &uniformity)
+      : uniformity(uniformity) {}
 
   FailureOr<unsigned> run(func::FuncOp program) {
     rank = getAnyRank(program);
@@ -319,7 +320,7 @@ private:
 } // namespace
 
 FailureOr<unsigned>
-collectives::splitBetweenReductions(func::FuncOp program,
-                                    Uniformity &uniformity) {
-  return SplittingBetween(uniformity).run(program);
+collectives::applySequenceParallelism(func::FuncOp program,
+                                      Uniformity &uniformity) {
+  return SequenceParallelizer(uniformity).run(program);
 }

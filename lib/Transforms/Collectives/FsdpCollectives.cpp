@@ -1,4 +1,4 @@
-//===- FsdpBuckets.cpp - The parameters that FSDP moves together ----------===//
+//===- FsdpCollectives.cpp - Collectives of FSDP parameter groups ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As with fully_shard, one collective gathers a group's parameters before the
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "FsdpBuckets.h"
+#include "FsdpCollectives.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
@@ -18,7 +18,7 @@ using namespace mlir::tp::collectives;
 
 using Ops = llvm::SmallSetVector<Operation *, 8>;
 
-FsdpGroups::FsdpGroups(func::FuncOp program) {
+FsdpParameterGroups::FsdpParameterGroups(func::FuncOp program) {
   program.walk([&](Operation *op) {
     if (ParameterOpInterface parameter = getParameter(op))
       if (auto group = op->getAttrOfType<StringAttr>(kFsdpGroupAttr))
@@ -38,7 +38,7 @@ static ParameterOpInterface getOnlyParameter(const Ops &ops) {
   return found;
 }
 
-StringAttr FsdpGroups::ofGathered(Operation *gather) const {
+StringAttr FsdpParameterGroups::ofGathered(Operation *gather) const {
   Ops ops;
   if (groups.empty() || !collectOfParameters(gather->getOperand(0), ops))
     return {};
@@ -46,7 +46,7 @@ StringAttr FsdpGroups::ofGathered(Operation *gather) const {
   return parameter ? groups.lookup(parameter.getFqnAttr()) : StringAttr();
 }
 
-StringAttr FsdpGroups::ofGradient(Operation *reduction) const {
+StringAttr FsdpParameterGroups::ofGradient(Operation *reduction) const {
   if (groups.empty())
     return {};
   // Look for the assignment; an update is computed element by element.
@@ -91,7 +91,7 @@ struct Members {
 } // namespace
 
 unsigned collectives::joinGathers(func::FuncOp program) {
-  FsdpGroups groups(program);
+  FsdpParameterGroups groups(program);
   using Key = std::tuple<JoinKey, StringAttr, int64_t>;
   llvm::MapVector<Key, Members> all;
   unsigned numJoined = 0;

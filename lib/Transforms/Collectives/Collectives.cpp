@@ -1,4 +1,4 @@
-//===- Common.cpp - What rewrites of collectives have in common -----------===//
+//===- Collectives.cpp - Helpers of rewrites of collectives ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"

@@ -1,4 +1,4 @@
-//===- Decompose.cpp - A contraction and its collective in chunks ---------===//
+//===- ChunkCollectives.cpp - Contractions and collectives in chunks ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A contraction waits for the gather of its rows, and a scatter waits for the
@@ -66,9 +66,9 @@ std::optional<Rows> getRows(Operation *op, ShardingRule rule,
   return rows;
 }
 
-class Decomposing {
+class CollectiveChunker {
 public:
-  Decomposing(func::FuncOp program, int64_t chunks)
+  CollectiveChunker(func::FuncOp program, int64_t chunks)
       : program(program), chunks(chunks), rank(getAnyRank(program)),
         tensors(TensorBuilder::get(program)) {}
 
@@ -78,23 +78,23 @@ public:
         continue;
       LogicalResult result = success();
       if (auto gather = dyn_cast<AllGatherOp>(op.getOperation()))
-        result = decompose(gather);
+        result = chunk(gather);
       else if (auto scatter = dyn_cast<ReduceScatterOp>(op.getOperation()))
-        result = decompose(scatter);
+        result = chunk(scatter);
       if (failed(result))
         return failure();
     }
     return success();
   }
 
-  unsigned numDecomposed = 0;
+  unsigned numChunked = 0;
 
 private:
   //===--------------------------------------------------------------------===//
   // all_gather, contraction
   //===--------------------------------------------------------------------===//
 
-  LogicalResult decompose(AllGatherOp gather) {
+  LogicalResult chunk(AllGatherOp gather) {
     if (!gather->hasOneUse() ||
         !divides(gather.getType(), gather.getInput().getType(), gather.getDim(),
                  gather.getAxes()))
@@ -155,7 +155,7 @@ private:
   // contraction, reduce_scatter
   //===--------------------------------------------------------------------===//
 
-  LogicalResult decompose(ReduceScatterOp scatter) {
+  LogicalResult chunk(ReduceScatterOp scatter) {
     Operation *producer = scatter.getInput().getDefiningOp();
     auto ruled = dyn_cast_or_null<ShardingRuleOpInterface>(producer);
     if (!ruled || !producer->hasOneUse() || producer->getNumResults() != 1 ||
@@ -225,7 +225,7 @@ private:
 
   void note(CollectiveOpInterface op, StringRef what) {
     remarkRewrite(op, "Decompose", what);
-    ++numDecomposed;
+    ++numChunked;
   }
 
   /// The contraction of `operands`, with `size` rows.
@@ -272,10 +272,10 @@ private:
 
 } // namespace
 
-FailureOr<unsigned> collectives::decompose(func::FuncOp program,
-                                           int64_t chunks) {
-  Decomposing decomposing(program, chunks);
-  if (failed(decomposing.run()))
+FailureOr<unsigned> collectives::chunkCollectives(func::FuncOp program,
+                                                  int64_t chunks) {
+  CollectiveChunker chunker(program, chunks);
+  if (failed(chunker.run()))
     return failure();
-  return decomposing.numDecomposed;
+  return chunker.numChunked;
 }

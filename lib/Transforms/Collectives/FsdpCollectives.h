@@ -1,17 +1,17 @@
-//===- FsdpBuckets.h - The parameters that FSDP moves together --*- C++ -*-===//
+//===- FsdpCollectives.h - Collectives of FSDP parameter groups -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_LIB_TRANSFORMS_COLLECTIVES_FSDPBUCKETS_H
-#define TP_LIB_TRANSFORMS_COLLECTIVES_FSDPBUCKETS_H
+#ifndef TP_LIB_TRANSFORMS_COLLECTIVES_FSDPCOLLECTIVES_H
+#define TP_LIB_TRANSFORMS_COLLECTIVES_FSDPCOLLECTIVES_H
 
 #include "Collectives.h"
 
 namespace mlir::tp::collectives {
 
 /// The groups of a program's parameters (`tp.fsdp_group`).
-class FsdpGroups {
+class FsdpParameterGroups {
 public:
-  explicit FsdpGroups(func::FuncOp program);
+  explicit FsdpParameterGroups(func::FuncOp program);
 
   /// The group whose parameter `gather` gathers; null if it gathers no
   /// parameter of a group.
@@ -27,4 +27,4 @@ private:
 
 } // namespace mlir::tp::collectives
 
-#endif // TP_LIB_TRANSFORMS_COLLECTIVES_FSDPBUCKETS_H
+#endif // TP_LIB_TRANSFORMS_COLLECTIVES_FSDPCOLLECTIVES_H
