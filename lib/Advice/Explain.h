@@ -54,7 +54,7 @@ struct Program {
   Totals total = {}, optimized = {};
   /// The most bytes by which the choice may be worse than the optimum.
   int64_t gap = 0;
-  /// By movement, best first.
+  /// Indexed by movement, then best first.
   std::vector<std::vector<TriedEdit>> edits = {};
   /// The number of edits that were tried, and whether there were more.
   unsigned trials = 0;

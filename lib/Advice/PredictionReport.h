@@ -23,7 +23,7 @@ struct PredictionReport {
   Prediction prediction;
   /// By rank; empty if the size of the arena isn't known.
   SmallVector<RankMemory> memory;
-  /// By rank, the bytes received in collectives.
+  /// The bytes that each rank receives in collectives.
   SmallVector<int64_t> receivedBytes;
 
   /// The member `prediction` of docs/Report.md.

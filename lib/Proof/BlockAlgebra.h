@@ -19,8 +19,8 @@
 
 namespace mlir::tp {
 
-/// By rank, the intervals of one dimension of a global value that the rank
-/// holds, in their local order; adjacent ones are merged.
+/// The intervals of one dimension of a global value that each rank holds, in
+/// their local order; adjacent ones are merged.
 using DimBlocks = std::vector<Intervals>;
 
 class BlockAlgebra {

@@ -56,8 +56,8 @@ public:
   /// Whether all members of each group hold the same elements.
   bool areAlike(ArrayRef<SmallVector<int64_t>> groups) const;
 
-  /// By dimension of a global tensor of this shape, the parts that the ranks
-  /// hold. Fails if a rank's tensor isn't a block of it.
+  /// The parts that the ranks hold of each dimension of a global tensor of this
+  /// shape. Fails if a rank's tensor isn't a block of it.
   FailureOr<SmallVector<DimBlocks>> getBlocks(ArrayRef<int64_t> shape) const;
 
 private:

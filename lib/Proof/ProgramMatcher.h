@@ -52,7 +52,7 @@ public:
 
 private:
   using Number = ValueNumbering::Number;
-  /// By program.
+  /// Indexed by program.
   using Numbers = SmallVector<Number, 1>;
   /// One value per program: the blocks of a value of the reference.
   struct Replica {

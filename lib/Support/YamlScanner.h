@@ -27,8 +27,8 @@ struct YamlProblem {
 std::optional<YamlProblem> findYamlProblem(StringRef text, StringRef what);
 
 /// A line of `text` whose indentation doesn't match the lines above; nullopt if
-/// there is none. Only for a text that can't be parsed, because it mistakes the
-/// continuation lines of a plain text for separate lines.
+/// there is none. Call it only for text that the parser rejects. It takes the
+/// continuation lines of a plain scalar for separate lines.
 std::optional<YamlProblem> findIndentationProblem(StringRef text);
 
 } // namespace mlir::tp

@@ -175,7 +175,7 @@ private:
   Block &block;
   int64_t count;
   Location loc;
-  /// By argument, the dimension of its examples.
+  /// The dimension of each argument's examples.
   SmallVector<std::optional<int64_t>> dims;
 };
 

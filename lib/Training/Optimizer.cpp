@@ -241,7 +241,7 @@ private:
   Value step;
   Type f64;
   Value time;
-  /// By element type of the parameters.
+  /// Indexed by element type of the parameters.
   DenseMap<Type, Scalars> scalars;
 };
 

@@ -41,7 +41,7 @@ private:
   OpBuilder &builder;
   const TensorBuilder *tensors = nullptr;
   SmallVector<Attribute> certificates;
-  /// By plan and attributes of the redistribution.
+  /// Indexed by plan and attributes of the redistribution.
   DenseMap<std::pair<const RedistributionPlan *, Attribute>, DictionaryAttr>
       knownCertificates;
   /// The `bytes` of each step's collective.

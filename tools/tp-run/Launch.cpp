@@ -295,7 +295,7 @@ private:
   /// How long ranks have been stopped while this process was running.
   std::chrono::milliseconds stopped{0};
   std::set<int64_t> killed; ///< by this process
-  /// By signal, the ranks that it has ended after the first, which is reported.
+  /// The ranks that each signal has ended after the first, which is reported.
   std::map<int, std::vector<int64_t>> signalled;
 };
 

@@ -52,7 +52,7 @@ static std::string printCall(const PlanEntry &entry) {
 
 namespace {
 
-/// Writes the items of the dicts.
+/// Prints the entries of the `parallelize_plan` dicts.
 class ItemPrinter {
 public:
   ItemPrinter(const CheckedPlan &plan, raw_ostream &os) : plan(plan), os(os) {}

@@ -39,7 +39,8 @@ private:
   const Graph &graph;
   StrategySpace &space;
   MoveCosts &costs;
-  /// By domain, and the columns and types of the values that flow to it.
+  /// Indexed by domain, and the columns and types of the values that flow to
+  /// it.
   ListInterner numbers;
   Domains possible;
 };

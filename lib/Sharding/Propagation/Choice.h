@@ -33,7 +33,7 @@ using MoveVisitor =
 
 struct Choice {
   Domains domains;
-  /// By node, the candidate's index in the node's domain.
+  /// The index of each node's candidate in the node's domain.
   std::vector<unsigned> indices;
   /// The cost, and a lower bound for every choice from the same candidates.
   CommunicationCost cost, lowerBound;

@@ -90,7 +90,7 @@ private:
   size_t maxCopyEntries;
   Domains domains;
   MinSum sum;
-  /// By node.
+  /// Indexed by node.
   std::vector<unsigned> variables;
   std::vector<Flow> flows;
   bool isCut = false;

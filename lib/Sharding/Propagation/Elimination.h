@@ -161,7 +161,7 @@ private:
   std::vector<Factor> &factors;
   size_t maxEntries;
   std::vector<char> isActive;
-  /// By variable, the factor with its values' own costs.
+  /// The factor with the own costs of each variable's values.
   std::vector<unsigned> own;
   /// The factors of each variable are a part of `entries`.
   std::vector<List> lists;

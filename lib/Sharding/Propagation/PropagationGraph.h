@@ -208,7 +208,7 @@ private:
   /// Values between tp.to_local and tp.from_local, which are local to each
   /// rank.
   DenseSet<Value> locals;
-  /// By value.
+  /// Indexed by value.
   std::vector<StateSetId> states;
   /// The mesh dimensions that split the batch; the batch dimensions of each
   /// value; the batch factors of each node.

@@ -73,7 +73,7 @@ private:
   /// it takes, kNone for scalars.
   std::vector<unsigned> firstUse;
   std::vector<SmallVector<unsigned, 2>> taken;
-  /// By mesh dimension, then site.
+  /// Indexed by mesh dimension, then site.
   std::vector<std::vector<Arrival>> arrivals;
   DenseMap<ShardingAttr, SmallVector<std::string>> printed;
   DenseMap<unsigned, SmallVector<std::string>> splits;

@@ -123,7 +123,8 @@ public:
       spread.domain = getDomain(rule, spread.choices);
     return spread.domain;
   }
-  /// A domain of one strategy, which needs `operands` and gives `results`.
+  /// A domain of one strategy, which requires `operands` and produces
+  /// `results`.
   const Domain *getFixedDomain(ArrayRef<ShardingAttr> operands,
                                ArrayRef<ShardingAttr> results);
   /// The strategies of `domain` that are set in `kept`.
@@ -201,13 +202,13 @@ private:
   std::vector<StateSet> sets;
   DenseMap<std::pair<StateSetId, StateSetId>, StateSetId> unions;
   DenseMap<ShardingAttr, StateSetId> statesOf;
-  /// By rule and sets.
+  /// Indexed by rule and sets.
   ListInterner spreadNumbers;
   std::deque<Spread> spreads;
   std::map<std::tuple<unsigned, ChoiceKey, const void *, bool, size_t>,
            std::unique_ptr<Domain>>
       domains;
-  /// By the placements that they need and give.
+  /// Indexed by the shardings that they require and produce.
   ListInterner fixedNumbers;
   std::deque<Domain> fixedDomains;
   DenseMap<std::pair<const Domain *, llvm::BitVector>, std::unique_ptr<Domain>>

@@ -117,7 +117,7 @@ private:
   MeshOp mesh;
   int64_t size;
   AxisListAttr have, want;
-  /// By rank.
+  /// Indexed by rank.
   std::vector<Intervals> held, wanted;
 };
 

@@ -200,7 +200,7 @@ private:
   int64_t alike = 1;
   mutable std::deque<List> lists;
   /// The number of elements that blocks of a dimension share, by rank; one
-  /// entry if it is the same for all ranks. By the lists' ids.
+  /// entry if it is the same for all ranks. Indexed by the lists' ids.
   mutable llvm::DenseMap<std::pair<uint32_t, uint32_t>, std::vector<double>>
       overlaps;
   SmallVector<const List *, 4> roots;

@@ -85,7 +85,7 @@ namespace {
 /// The gathers of a group's parameters in one pass that can be joined.
 struct Members {
   SmallVector<CollectiveOpInterface> gathers;
-  /// By parameter.
+  /// Indexed by parameter.
   DenseMap<StringAttr, SmallVector<AllGatherOp>> byName;
 };
 } // namespace

@@ -46,7 +46,7 @@ private:
   Kernels &own;
   AttentionLibrary library;
   cudnnHandle_t handle = nullptr; ///< made by the first form that may need it
-  /// By the arguments' bytes, and whether addresses are aligned.
+  /// Indexed by the arguments' bytes, and whether addresses are aligned.
   std::map<std::string, std::unique_ptr<Form>> forms;
   /// The last is the largest; enqueued work may still use the others.
   std::vector<std::shared_ptr<std::byte>> workspaces;

@@ -43,7 +43,7 @@ private:
   bool tf32;
   cublasLtHandle_t handle = nullptr; ///< made by the first product
   std::shared_ptr<std::byte> workspace;
-  /// By the arguments' bytes, which operands there are, and alignments.
+  /// Indexed by the arguments' bytes, which operands there are, and alignments.
   std::map<std::string, std::unique_ptr<Plan>> plans;
 };
 

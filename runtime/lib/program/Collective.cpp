@@ -11,7 +11,7 @@ static constexpr DimField dim = {"dim", &Collective::dim};
 static constexpr DimField splitDim = {"split_dim", &Collective::splitDim};
 static constexpr DimField concatDim = {"concat_dim", &Collective::concatDim};
 
-/// By kind.
+/// Indexed by kind.
 static constexpr CollectiveRule rules[] = {
     {.name = "all_gather", .joined = dim},
     {.name = "reduce_scatter", .isReduction = true, .cut = dim},

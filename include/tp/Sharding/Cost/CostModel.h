@@ -103,7 +103,8 @@ struct RankPrediction {
 struct Prediction {
   SmallVector<ProgramPrediction> programs;
   SmallVector<RankPrediction> ranks;
-  /// By collective, in the order in which ranks issue them, then by rank.
+  /// Indexed by collective, in the order in which ranks issue them, then by
+  /// rank.
   SmallVector<SmallVector<double>> collectives;
 
   /// The seconds until the last rank has finished.

@@ -115,7 +115,7 @@ private:
   std::vector<Moves> moves;
   std::vector<Value> values;
   std::vector<Group> groups;
-  /// By variable: the values, and the groups, that it is part of.
+  /// The values, and the groups, that each variable is part of.
   std::vector<llvm::SmallVector<unsigned, 4>> valuesOf;
   std::vector<llvm::SmallVector<PortRef, 4>> portsOf;
   /// The remaining costs of each variable's values.

@@ -166,7 +166,7 @@ private:
   unsigned repeatedBegin = ~0u, repeatedEnd = ~0u, numLayers = 1;
   /// Made on first use.
   FactorLists given;
-  /// By tables, and how their variables correspond.
+  /// Indexed by tables, and how their variables correspond.
   ListInterner messageNumbers, marginalNumbers;
   std::deque<Message> messages;
   std::deque<std::vector<CommunicationCost>> marginals;

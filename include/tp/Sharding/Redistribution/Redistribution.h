@@ -151,7 +151,8 @@ private:
   RedistributionOptions options;
   uint64_t numStates = 0;
   DenseMap<Key, std::unique_ptr<RedistributionPlan>> plans;
-  /// By source and type, then by target, because targets are looked up in rows.
+  /// Indexed by source and type, then by target, because targets are looked up
+  /// in rows.
   DenseMap<std::pair<ShardingAttr, Type>,
            std::unique_ptr<DenseMap<ShardingAttr, Price>>>
       prices;
