@@ -42,10 +42,10 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createInlineCalls());
   // By default, gradients are reduced together. FSDP's parameters are gathered,
   // and their gradients reduced, by group, unless joining is turned off.
-  constexpr int64_t trainingBucketBytes = 25 << 20;
+  constexpr int64_t kTrainingBucketBytes = 25 << 20;
   int64_t bucketBytes = options.bucketBytes;
   if (bucketBytes < 0)
-    bucketBytes = isTraining ? trainingBucketBytes : 0;
+    bucketBytes = isTraining ? kTrainingBucketBytes : 0;
   pm.addPass(createOptimizeCollectives(
       {options.sequenceParallel, bucketBytes,
        /*bucketGathers=*/options.bucketBytes > 0,

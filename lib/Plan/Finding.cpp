@@ -19,15 +19,15 @@ std::string plan::printType(RankedTensorType type) {
 
 std::string plan::printBytes(int64_t bytes) {
   std::string exact = std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-  constexpr const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  constexpr const char *kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024)
     return exact;
   double scaled = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  for (; scaled >= 1024 && unit + 1 < std::size(units); ++unit)
+  for (; scaled >= 1024 && unit + 1 < std::size(kUnits); ++unit)
     scaled /= 1024;
   char text[32];
-  snprintf(text, sizeof text, "%.4g %s", scaled, units[unit]);
+  snprintf(text, sizeof text, "%.4g %s", scaled, kUnits[unit]);
   return std::string(text) + " (" + exact + ")";
 }
 

@@ -38,8 +38,8 @@ using namespace mlir::tp;
 /// Inlines calls, except of functions that are recursive or have several
 /// blocks.
 static void inlineCalls(func::FuncOp function) {
-  constexpr int maxDepth = 64;
-  for (int depth = 0; depth < maxDepth; ++depth) {
+  constexpr int kMaxDepth = 64;
+  for (int depth = 0; depth < kMaxDepth; ++depth) {
     SmallVector<func::CallOp> calls;
     function.walk([&](func::CallOp call) { calls.push_back(call); });
     bool changed = false;

@@ -90,9 +90,9 @@ bool shouldFuse(OpOperand *operand) {
     return true;
   // In a chain of ops that are all read elsewhere too, each op would otherwise
   // repeat all ops before it.
-  constexpr size_t maxRepeatedOps = 8;
+  constexpr size_t kMaxRepeatedOps = 8;
   bool isShort =
-      producer.getRegion().front().getOperations().size() <= maxRepeatedOps;
+      producer.getRegion().front().getOperations().size() <= kMaxRepeatedOps;
   return isCheap(producer) &&
          (isOnlyReader || (isShort && isSmallerBefore(producer)));
 }

@@ -180,7 +180,7 @@ void LoopPlan::chooseTile() {
     return;
   const Loop &columns = parallel.back();
   // Fewer contiguous elements aren't worth a tile.
-  constexpr int64_t least = 8;
+  constexpr int64_t kMinSize = 8;
   auto isTransposed = [&](const Access &access, const Loop &loop) {
     return !op.isDpsInit(access.operand) &&
            !cast<MemRefType>(access.operand->get().getType())
@@ -190,10 +190,10 @@ void LoopPlan::chooseTile() {
            access.strides[columns.dims.back()] != 1 &&
            access.strides[loop.dims.back()] == 1;
   };
-  if (columns.size < least)
+  if (columns.size < kMinSize)
     return;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(parallel).drop_back())) {
-    if (loop.size < least ||
+    if (loop.size < kMinSize ||
         llvm::none_of(
             accesses,
             [&](const Access &access) { return isTransposed(access, loop); }))

@@ -268,13 +268,14 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       if (!isRegister(buffer))
         sharedBytes += llvm::alignTo(getTensorBytes(buffer.getType()), 16);
     // Partial sums take some shared memory too.
-    constexpr int64_t most = kMaxSharedBytes - 4096;
-    if (sharedBytes > most)
+    constexpr int64_t kMaxBytes = kMaxSharedBytes - 4096;
+    if (sharedBytes > kMaxBytes)
       return root->emitOpError("can't be lowered for CUDA: the buffers of a "
                                "row take ")
-             << sharedBytes << " bytes of shared memory, which has " << most;
+             << sharedBytes << " bytes of shared memory, which has "
+             << kMaxBytes;
     RowLayout layout = chooseRowLayout(*rows, sharedBytes);
-    for (; layout.teams > 1 && layout.teams * sharedBytes > most;
+    for (; layout.teams > 1 && layout.teams * sharedBytes > kMaxBytes;
          layout.teams /= 2)
       layout.team *= 2;
     kernel.block = std::max(layout.team * layout.teams, kWarpSize);

@@ -22,10 +22,10 @@ public:
     return arith::ConstantOp::create(*this, getI32IntegerAttr(value));
   }
   Value add(Value x, Value y) {
-    return arith::AddFOp::create(*this, x, y, contract);
+    return arith::AddFOp::create(*this, x, y, kContract);
   }
   Value mul(Value x, Value y) {
-    return arith::MulFOp::create(*this, x, y, contract);
+    return arith::MulFOp::create(*this, x, y, kContract);
   }
   Value sub(Value x, Value y) { return arith::SubFOp::create(*this, x, y); }
   /// `x`, or `bound` if `x` is beyond it; NaN never is.
@@ -48,7 +48,7 @@ public:
   }
 
 private:
-  static constexpr auto contract = arith::FastMathFlags::contract;
+  static constexpr auto kContract = arith::FastMathFlags::contract;
 };
 } // namespace
 

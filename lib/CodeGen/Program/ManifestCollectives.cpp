@@ -62,7 +62,8 @@ DictionaryAttr getMeaning(CollectiveOpInterface op) {
 
 /// Reports the first difference between the sequences of two programs.
 LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
-  constexpr StringLiteral why = ": the ranks would wait for each other forever";
+  constexpr StringLiteral kWhy =
+      ": the ranks would wait for each other forever";
   StringRef name = program.function.getName();
   StringRef firstName = first.function.getName();
   for (auto [i, op, other] :
@@ -86,7 +87,7 @@ LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
     } else {
       continue;
     }
-    InFlightDiagnostic diagnostic = op.emitError() << text << why;
+    InFlightDiagnostic diagnostic = op.emitError() << text << kWhy;
     diagnostic.attachNote(other.getLoc()) << "the other one is here";
     return diagnostic;
   }
@@ -97,7 +98,7 @@ LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
   InFlightDiagnostic diagnostic = program.function.emitError("'@")
                                   << name << "' has " << found
                                   << " collectives, '@" << firstName << "' has "
-                                  << required << why;
+                                  << required << kWhy;
   auto surplus = found > required ? program.collectives[required]
                                   : first.collectives[found];
   diagnostic.attachNote(surplus.getLoc())
