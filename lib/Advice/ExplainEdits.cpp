@@ -401,7 +401,8 @@ SmallVector<StringRef> Editor::getModules(const ExplainedMovement &movement) {
   if (Operation *producer = movement.value.getDefiningOp())
     addOp(producer);
   for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
-    for (const PlacementChain *chain : {&conflict.has, &conflict.needs}) {
+    for (const PlacementChain *chain :
+         {&conflict.current, &conflict.required}) {
       if (chain->source && chain->source->op)
         addOp(chain->source->op);
       for (const PlacementChain::Step &step : llvm::drop_begin(
@@ -450,7 +451,7 @@ void Editor::tryIREdits(const ExplainedMovement &movement,
   auto mesh = FlatSymbolRefAttr::get(MeshOp(program.mesh).getSymNameAttr());
   std::vector<IREdit> proposed;
   for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
-    for (const PlacementChain *chain : {&conflict.has, &conflict.needs})
+    for (const PlacementChain *chain : {&conflict.current, &conflict.required})
       if (chain->source)
         proposeIREdits(*chain->source, conflict.axis, mesh, proposed);
   ModuleOp model = MeshOp(program.mesh)->getParentOfType<ModuleOp>();

@@ -143,9 +143,9 @@ private:
             json.attribute("mesh_dim", conflict.axis);
             json.attribute("verdict", conflict.verdict);
             json.attributeObject("lost",
-                                 [&] { printChainFields(conflict.has); });
+                                 [&] { printChainFields(conflict.current); });
             json.attributeObject("won",
-                                 [&] { printChainFields(conflict.needs); });
+                                 [&] { printChainFields(conflict.required); });
           });
       });
       if (movement.choice)

@@ -123,10 +123,10 @@ static void printMovement(const Program &program, size_t index, StringRef place,
   os << "\n";
   for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
     os << "     over " << conflict.axis << ": " << conflict.verdict
-       << "\n       lost: " << conflict.has.placement << ", from "
-       << printChain(conflict.has, program)
-       << "\n       won:  " << conflict.needs.placement << ", from "
-       << printChain(conflict.needs, program) << "\n";
+       << "\n       lost: " << conflict.current.placement << ", from "
+       << printChain(conflict.current, program)
+       << "\n       won:  " << conflict.required.placement << ", from "
+       << printChain(conflict.required, program) << "\n";
   for (const ExplainedMovement::Alternative &other : movement.alternatives)
     os << "     otherwise: " << movement.choice->getName() << " "
        << (other.description == "whole" ? "" : "split along ")
@@ -279,8 +279,8 @@ void explain::emitRemarks(const Program &program) {
     std::string verdict;
     for (const ExplainedMovement::Conflict &conflict : movement.conflicts)
       verdict += (verdict.empty() ? "" : "; ") + conflict.axis + ": " +
-                 conflict.has.placement + " lost to " +
-                 conflict.needs.placement + ", " + conflict.verdict;
+                 conflict.current.placement + " lost to " +
+                 conflict.required.placement + ", " + conflict.verdict;
     remark::analysis(movement.op->getLoc(), remark::RemarkOpts::name(kind)
                                                 .category("tp-explain")
                                                 .function(function.getName()))

@@ -67,14 +67,14 @@ void Bounding::addFlow(const FlowValue &value, Counted counted,
   if (kind.uses.empty())
     return;
   llvm::SmallMapVector<ShardingAttr, unsigned, 16> had, wanted;
-  auto getPort = [&](unsigned node, unsigned column, auto &places) {
+  auto getPort = [&](unsigned node, unsigned column, auto &states) {
     auto numbers = llvm::map_to_vector(
         space.getDistinct(column), [&](ShardingAttr placement) {
-          return places.try_emplace(placement, places.size()).first->second;
+          return states.try_emplace(placement, states.size()).first->second;
         });
     FlowBound::Port port = {node, {}};
     for (unsigned index : space.getIndices(column))
-      port.places.push_back(numbers[index]);
+      port.states.push_back(numbers[index]);
     return port;
   };
   auto definition = getPort(value.node, getColumn(domains, value), had);

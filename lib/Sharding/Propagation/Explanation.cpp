@@ -311,7 +311,7 @@ void Explainer::explain(Movement &movement, unsigned value, unsigned use) {
     Conflict conflict{mesh.getAxisName(axis).str(),
                       provenance->getChain(value, axis),
                       provenance->getChain(value, use, axis), ""};
-    if (conflict.has.placement == conflict.needs.placement)
+    if (conflict.current.placement == conflict.required.placement)
       continue;
     conflict.verdict = getVerdict(movement, node, at.operand, axis);
     movement.conflicts.push_back(std::move(conflict));
@@ -397,7 +397,7 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
         mesh.getAxisName(axis).str(), provenance->getChain(source, use, axis),
         provenance->getChain(graph.nodes[node].results.front(), axis),
         "the requested placement takes precedence"};
-    if (conflict.has.placement != conflict.needs.placement)
+    if (conflict.current.placement != conflict.required.placement)
       (*added)->conflicts.push_back(std::move(conflict));
   }
   return success();

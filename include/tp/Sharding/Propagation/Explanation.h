@@ -83,7 +83,7 @@ struct ExplainedMovement {
   /// One mesh dimension over which a value isn't placed as its use needs it.
   struct Conflict {
     std::string axis;
-    PlacementChain has, needs;
+    PlacementChain current, required;
     /// Which side won, and why: "nn.softmax must be whole along dimension 1".
     std::string verdict;
   };
