@@ -13,32 +13,44 @@ using namespace mlir::tp;
 // Verifiers
 //===----------------------------------------------------------------------===//
 
-/// The number of ranks that the axes span, or failure with a diagnostic. Only
-/// axes that cut dimension `dim` of a tensor of type `whole` may have segments.
-static FailureOr<int64_t> verifyGroup(Operation *op, FlatSymbolRefAttr meshRef,
-                                      AxisListAttr axes,
-                                      RankedTensorType whole = {},
-                                      int64_t dim = 0) {
-  MeshOp mesh = lookupMesh(op, meshRef);
-  if (!mesh)
-    return op->emitOpError()
-           << "no tp.mesh called '" << meshRef.getValue() << "'";
+/// Verifies that a group can be spanned by `axes`. Only `tp.local_slice` is
+/// `segmented`.
+static LogicalResult verifyAxes(Operation *op, AxisListAttr axes,
+                                bool segmented = false) {
   if (axes.empty())
     return op->emitOpError("needs at least one mesh dimension");
-  if (!whole && !axes.getSegments().empty())
+  if (!segmented && !axes.getSegments().empty())
     return op->emitOpError(
         "can't have segments; only 'tp.local_slice' supports them");
-  if (!whole)
-    whole = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
+  return success();
+}
+
+/// Verifies that `axes` are valid for dimension `dim` of a tensor of type
+/// `whole`. Returns the mesh.
+static FailureOr<MeshOp> verifyGroup(Operation *op,
+                                     SymbolTableCollection &symbols,
+                                     FlatSymbolRefAttr meshRef,
+                                     AxisListAttr axes, RankedTensorType whole,
+                                     int64_t dim) {
   // A sharding that nests all axes on one dimension has the same constraints.
   SmallVector<AxisListAttr> dims(whole.getRank(),
                                  AxisListAttr::get(op->getContext(), {}));
   dims[dim] = axes;
   auto sharding = ShardingAttr::get(op->getContext(), meshRef, dims, {});
-  if (failed(verifySharding(sharding, whole, op,
+  MeshOp mesh = lookupMesh(op, meshRef, symbols);
+  if (failed(verifySharding(sharding, whole, mesh,
                             [&]() { return op->emitOpError(); })))
     return failure();
-  return mesh.getAxesSize(axes.getAxes());
+  return mesh;
+}
+
+/// Verifies that the mesh has `axes`, which have no segments. Returns the mesh.
+static FailureOr<MeshOp> verifyGroup(Operation *op,
+                                     SymbolTableCollection &symbols,
+                                     FlatSymbolRefAttr meshRef,
+                                     AxisListAttr axes) {
+  auto any = RankedTensorType::get({1}, IntegerType::get(op->getContext(), 1));
+  return verifyGroup(op, symbols, meshRef, axes, any, /*dim=*/0);
 }
 
 /// Whether `axes` can give a rank a block of `block` of the dimension's `whole`
@@ -54,60 +66,85 @@ static bool isBlockSize(MeshOp mesh, AxisListAttr axes, int64_t whole,
 /// Verifies that dimension `dim` of `block` is a block of that of `whole`, and
 /// that all other dimensions are equal. If `segmented`, `axes` may have
 /// segments.
-static LogicalResult verifyBlock(Operation *op, FlatSymbolRefAttr meshRef,
-                                 AxisListAttr axes, int64_t dim,
-                                 RankedTensorType whole, RankedTensorType block,
+static LogicalResult verifyBlock(Operation *op, SymbolTableCollection &symbols,
+                                 FlatSymbolRefAttr meshRef, AxisListAttr axes,
+                                 int64_t dim, RankedTensorType whole,
+                                 RankedTensorType block,
                                  bool segmented = false) {
-  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
-  if (dim < 0 || dim >= operand.getRank())
-    return op->emitOpError()
-           << "dimension " << dim << " is out of range for " << operand;
-  if (failed(segmented ? verifyGroup(op, meshRef, axes, whole, dim)
-                       : verifyGroup(op, meshRef, axes)))
+  FailureOr<MeshOp> mesh =
+      segmented ? verifyGroup(op, symbols, meshRef, axes, whole, dim)
+                : verifyGroup(op, symbols, meshRef, axes);
+  if (failed(mesh))
     return failure();
-  MeshOp mesh = lookupMesh(op, meshRef);
   bool fits = whole.getRank() == block.getRank() &&
               whole.getElementType() == block.getElementType();
   for (int64_t d = 0; fits && d < whole.getRank(); ++d)
-    fits = d == dim ? isBlockSize(mesh, axes, whole.getDimSize(d),
+    fits = d == dim ? isBlockSize(*mesh, axes, whole.getDimSize(d),
                                   block.getDimSize(d))
                     : whole.getDimSize(d) == block.getDimSize(d);
   if (!fits)
     return op->emitOpError()
            << "no rank's block of " << whole << ", split along dimension "
-           << dim << " by a group of " << mesh.getAxesSize(axes.getAxes())
+           << dim << " by a group of " << mesh->getAxesSize(axes.getAxes())
            << ", is " << block;
   return success();
 }
 
+/// Verifies the axes and the dimension of an op that splits or concatenates
+/// along `dim`.
+static LogicalResult verifyAlong(Operation *op, AxisListAttr axes, int64_t dim,
+                                 bool segmented = false) {
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  if (dim < 0 || dim >= operand.getRank())
+    return op->emitOpError()
+           << "dimension " << dim << " is out of range for " << operand;
+  return verifyAxes(op, axes, segmented);
+}
+
 LogicalResult AllGatherOp::verify() {
-  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(), getType(),
-                     getInput().getType());
+  return verifyAlong(*this, getAxes(), getDim());
+}
+
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyBlock(*this, symbols, getMeshAttr(), getAxes(), getDim(),
+                     getType(), getInput().getType());
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+  return verifyAlong(*this, getAxes(), getDim());
+}
+
+LogicalResult
+ReduceScatterOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyBlock(*this, symbols, getMeshAttr(), getAxes(), getDim(),
                      getInput().getType(), getType());
 }
 
 LogicalResult LocalSliceOp::verify() {
-  return verifyBlock(*this, getMeshAttr(), getAxes(), getDim(),
+  return verifyAlong(*this, getAxes(), getDim(), /*segmented=*/true);
+}
+
+LogicalResult LocalSliceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyBlock(*this, symbols, getMeshAttr(), getAxes(), getDim(),
                      getInput().getType(), getType(), /*segmented=*/true);
 }
 
-LogicalResult AllReduceOp::verify() {
-  return verifyGroup(*this, getMeshAttr(), getAxes());
+LogicalResult AllReduceOp::verify() { return verifyAxes(*this, getAxes()); }
+
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyGroup(*this, symbols, getMeshAttr(), getAxes());
 }
 
-LogicalResult ShardOffsetOp::verify() {
-  return verifyGroup(*this, getMeshAttr(), getAxes());
+LogicalResult ShardOffsetOp::verify() { return verifyAxes(*this, getAxes()); }
+
+LogicalResult ShardOffsetOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyGroup(*this, symbols, getMeshAttr(), getAxes());
 }
 
 LogicalResult AllToAllOp::verify() {
-  if (failed(verifyGroup(*this, getMeshAttr(), getAxes())))
+  if (failed(verifyAxes(*this, getAxes())))
     return failure();
   auto from = getInput().getType();
-  auto to = getType();
   int64_t rank = from.getRank();
   int64_t split = getSplitDim(), concat = getConcatDim();
   if (split < 0 || split >= rank || concat < 0 || concat >= rank)
@@ -115,22 +152,25 @@ LogicalResult AllToAllOp::verify() {
                          << " must both be dimensions of " << from;
   if (split == concat)
     return emitOpError("split and concat must be different dimensions");
+  return success();
+}
+
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto from = getInput().getType();
+  auto to = getType();
+  int64_t concat = getConcatDim();
   // The shape that the group's blocks make up together.
   SmallVector<int64_t> whole(from.getShape());
-  whole[concat] = to.getRank() == rank ? to.getDimSize(concat) : -1;
-  if (failed(verifyBlock(*this, getMeshAttr(), getAxes(), concat,
+  whole[concat] = to.getRank() == from.getRank() ? to.getDimSize(concat) : -1;
+  if (failed(verifyBlock(*this, symbols, getMeshAttr(), getAxes(), concat,
                          from.clone(whole), from)))
     return failure();
-  return verifyBlock(*this, getMeshAttr(), getAxes(), split, from.clone(whole),
-                     to);
+  return verifyBlock(*this, symbols, getMeshAttr(), getAxes(), getSplitDim(),
+                     from.clone(whole), to);
 }
 
 LogicalResult ExchangeOp::verify() {
-  auto global =
-      RankedTensorType::get(getShape(), getInput().getType().getElementType());
-  auto emit = [&]() { return emitOpError(); };
-  if (failed(verifySharding(getFrom(), global, *this, emit)) ||
-      failed(verifySharding(getTo(), global, *this, emit)))
+  if (failed(verifyAxes(*this, getAxes())))
     return failure();
   if (getFrom().getMesh() != getMeshAttr() ||
       getTo().getMesh() != getMeshAttr())
@@ -140,7 +180,17 @@ LogicalResult ExchangeOp::verify() {
                        "the same Partial");
   if (getAxes().getAxes() != ArrayRef(getSplittingAxes(getFrom())))
     return emitOpError("the group must be spanned by the axes of 'from'");
-  MeshOp mesh = lookupMesh(*this, getMeshAttr());
+  return success();
+}
+
+LogicalResult ExchangeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto global =
+      RankedTensorType::get(getShape(), getInput().getType().getElementType());
+  MeshOp mesh = lookupMesh(*this, getMeshAttr(), symbols);
+  auto emit = [&]() { return emitOpError(); };
+  if (failed(verifySharding(getFrom(), global, mesh, emit)) ||
+      failed(verifySharding(getTo(), global, mesh, emit)))
+    return failure();
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
     if (getLocalType(global, getFrom(), mesh, rank) == getInput().getType() &&
         getLocalType(global, getTo(), mesh, rank) == getType())
@@ -171,26 +221,35 @@ static int64_t getSourceOf(PermuteOp op, int64_t rank, MeshOp mesh) {
 }
 
 LogicalResult PermuteOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  if (failed(n))
+  if (failed(verifyAxes(*this, getAxes())))
     return failure();
-  if (static_cast<int64_t>(getSource().size()) != *n)
-    return emitOpError() << "has " << getSource().size()
-                         << " sources, the group has " << *n << " ranks";
-  for (int64_t source : getSource())
-    if (source < 0 || source >= *n)
-      return emitOpError() << "source " << source
-                           << " is out of range; the group has " << *n
-                           << " ranks";
   RankedTensorType from = getInput().getType(), to = getType();
   if (from.getRank() != to.getRank() ||
       from.getElementType() != to.getElementType())
     return emitOpError() << "moves blocks as they are: the result must have "
                          << from.getRank() << " dimensions of "
                          << from.getElementType() << ", found " << to;
+  return success();
+}
+
+LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> found =
+      verifyGroup(*this, symbols, getMeshAttr(), getAxes());
+  if (failed(found))
+    return failure();
+  MeshOp mesh = *found;
+  int64_t n = mesh.getAxesSize(getAxes().getAxes());
+  if (static_cast<int64_t>(getSource().size()) != n)
+    return emitOpError() << "has " << getSource().size()
+                         << " sources, the group has " << n << " ranks";
+  for (int64_t source : getSource())
+    if (source < 0 || source >= n)
+      return emitOpError() << "source " << source
+                           << " is out of range; the group has " << n
+                           << " ranks";
+  RankedTensorType from = getInput().getType(), to = getType();
   if (from == to)
     return success();
-  MeshOp mesh = lookupMesh(*this, getMeshAttr());
   SmallVector<int64_t> ranks = getRanks(*this, mesh);
   for (int64_t rank : ranks) {
     int64_t source = getSourceOf(*this, rank, mesh);
@@ -203,14 +262,17 @@ LogicalResult PermuteOp::verify() {
   return success();
 }
 
-LogicalResult BroadcastOp::verify() {
-  FailureOr<int64_t> n = verifyGroup(*this, getMeshAttr(), getAxes());
-  if (failed(n))
+LogicalResult BroadcastOp::verify() { return verifyAxes(*this, getAxes()); }
+
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> mesh =
+      verifyGroup(*this, symbols, getMeshAttr(), getAxes());
+  if (failed(mesh))
     return failure();
-  if (static_cast<int64_t>(getRoot()) >= *n)
+  int64_t n = mesh->getAxesSize(getAxes().getAxes());
+  if (static_cast<int64_t>(getRoot()) >= n)
     return emitOpError() << "root " << getRoot()
-                         << " is out of range; the group has " << *n
-                         << " ranks";
+                         << " is out of range; the group has " << n << " ranks";
   return success();
 }
 

@@ -323,8 +323,19 @@ MeshOp tp::lookupMesh(Operation *from, FlatSymbolRefAttr mesh) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, mesh);
 }
 
+MeshOp tp::lookupMesh(Operation *from, FlatSymbolRefAttr mesh,
+                      SymbolTableCollection &symbols) {
+  return symbols.lookupNearestSymbolFrom<MeshOp>(from, mesh);
+}
+
 LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
                                  Operation *from,
+                                 function_ref<InFlightDiagnostic()> emitError) {
+  return verifySharding(sharding, type, lookupMesh(from, sharding.getMesh()),
+                        emitError);
+}
+
+LogicalResult tp::verifySharding(ShardingAttr sharding, Type type, MeshOp mesh,
                                  function_ref<InFlightDiagnostic()> emitError) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   // A value that isn't a tensor, such as an index or a shape, is the same on
@@ -349,7 +360,6 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type,
         elements > maxElements)
       return emitError() << "a sharding needs a tensor of at most "
                          << maxElements << " elements, found " << type;
-  MeshOp mesh = lookupMesh(from, sharding.getMesh());
   if (!mesh)
     return emitError() << "no tp.mesh called '" << sharding.getMesh().getValue()
                        << "'";

@@ -219,16 +219,28 @@ static bool isOver(AxisListAttr over, AxisRefAttr axis) {
   });
 }
 
-LogicalResult RedistributeOp::verify() {
-  auto emit = [&]() { return emitOpError(); };
-  if (failed(verifySharding(getSharding(), getType(), *this, emit)))
+/// Verifies that `sharding` places a value of type `type`, an operand or result
+/// of `op`. Returns the mesh.
+static FailureOr<MeshOp> verifyPlacement(Operation *op, ShardingAttr sharding,
+                                         Type type,
+                                         SymbolTableCollection &symbols) {
+  MeshOp mesh = lookupMesh(op, sharding.getMesh(), symbols);
+  if (failed(verifySharding(sharding, type, mesh,
+                            [&]() { return op->emitOpError(); })))
+    return failure();
+  return mesh;
+}
+
+LogicalResult RedistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> mesh =
+      verifyPlacement(*this, getSharding(), getType(), symbols);
+  if (failed(mesh))
     return failure();
   AxisListAttr over = getOverAttr();
   if (!over)
     return success();
-  MeshOp mesh = lookupMesh(*this, getSharding().getMesh());
   for (AxisRefAttr axis : over)
-    if (!mesh.getAxisIndex(axis.getName()) || !axis.isWhole())
+    if (!mesh->getAxisIndex(axis.getName()) || !axis.isWhole())
       return emitOpError() << "is over '" << axis.getName()
                            << "', which isn't a dimension of the mesh";
   auto check = [&](AxisRefAttr axis) -> LogicalResult {
@@ -254,8 +266,11 @@ LogicalResult ConstraintOp::verify() {
                            << getType().getRank();
   if (getPriority() > uint64_t(INT64_MAX))
     return emitOpError("has a negative priority; 0 is the first");
-  return verifySharding(getSharding(), getType(), *this,
-                        [&]() { return emitOpError(); });
+  return success();
+}
+
+LogicalResult ConstraintOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlacement(*this, getSharding(), getType(), symbols);
 }
 
 ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
@@ -290,42 +305,43 @@ ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
   return ShardingAttr::get(getContext(), to.getMesh(), dims, partial);
 }
 
-LogicalResult DistributeOp::verify() {
-  return verifySharding(getSharding(), getType(), *this,
-                        [&]() { return emitOpError(); });
+LogicalResult DistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlacement(*this, getSharding(), getType(), symbols);
 }
 
 /// Verifies that `local` is the type of a block of `global`, the same on all
 /// ranks.
 static LogicalResult verifyLocal(Operation *op, ShardingAttr sharding,
                                  RankedTensorType global,
-                                 RankedTensorType local) {
-  if (failed(verifySharding(sharding, global, op,
-                            [&]() { return op->emitOpError(); })))
+                                 RankedTensorType local,
+                                 SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> mesh = verifyPlacement(op, sharding, global, symbols);
+  if (failed(mesh))
     return failure();
-  MeshOp mesh = lookupMesh(op, sharding.getMesh());
-  if (!isEven(global.getShape(), sharding, mesh))
+  if (!isEven(global.getShape(), sharding, *mesh))
     return op->emitOpError()
            << "the ranks' blocks of " << global << " placed "
-           << printPlacements(sharding, mesh)
+           << printPlacements(sharding, *mesh)
            << " have different sizes; a local value needs one type";
-  RankedTensorType expected = getLocalType(global, sharding, mesh, 0);
+  RankedTensorType expected = getLocalType(global, sharding, *mesh, 0);
   if (local != expected)
     return op->emitOpError() << "a rank's block of " << global << " is "
                              << expected << ", found " << local;
   return success();
 }
 
-LogicalResult ToLocalOp::verify() {
+LogicalResult ToLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getGradPlacements() &&
-      failed(verifySharding(*getGradPlacements(), getInput().getType(), *this,
-                            [&]() { return emitOpError(); })))
+      failed(verifyPlacement(*this, *getGradPlacements(), getInput().getType(),
+                             symbols)))
     return failure();
-  return verifyLocal(*this, getSharding(), getInput().getType(), getType());
+  return verifyLocal(*this, getSharding(), getInput().getType(), getType(),
+                     symbols);
 }
 
-LogicalResult FromLocalOp::verify() {
-  return verifyLocal(*this, getSharding(), getType(), getInput().getType());
+LogicalResult FromLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyLocal(*this, getSharding(), getType(), getInput().getType(),
+                     symbols);
 }
 
 OpFoldResult RedistributeOp::fold(FoldAdaptor) {

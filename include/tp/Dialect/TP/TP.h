@@ -69,6 +69,10 @@ constexpr StringLiteral kRedistributionsAttr = "tp.redistributions";
 constexpr StringLiteral kArenaBytesAttr = "tp.arena_bytes";
 
 /// Verifies the constraints of `#tp.sharding` for a tensor of type `type`.
+/// `mesh` is the sharding's mesh, null if there is none of its name. Without
+/// it, the mesh is looked up from `from`.
+LogicalResult verifySharding(ShardingAttr sharding, Type type, MeshOp mesh,
+                             function_ref<InFlightDiagnostic()> emitError);
 LogicalResult verifySharding(ShardingAttr sharding, Type type, Operation *from,
                              function_ref<InFlightDiagnostic()> emitError);
 
@@ -86,8 +90,11 @@ SmallVector<int64_t> getReceivedBytesByRank(CollectiveOpInterface op,
 /// receives.
 void setCollectiveBytes(CollectiveOpInterface op, MeshOp mesh);
 
-/// Looks up the mesh called `mesh` from `from`; null if there is none.
+/// Looks up the mesh called `mesh` from `from`; null if there is none. With
+/// `symbols`, symbol tables are built only once.
 MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh);
+MeshOp lookupMesh(Operation *from, FlatSymbolRefAttr mesh,
+                  SymbolTableCollection &symbols);
 
 /// The FQN of the module that `op` comes from; empty if it isn't known.
 StringRef getFqn(Operation *op);

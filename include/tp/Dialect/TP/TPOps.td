@@ -66,7 +66,7 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
 }
 
 def TP_DistributeOp : TP_Op<"distribute", [
-    Pure, AllTypesMatch<["input", "result"]>]> {
+    Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Place a value that every rank has";
   let description = [{
     DTensor's `distribute_tensor`: the input is whole on every rank, and the result is the same
@@ -80,10 +80,10 @@ def TP_DistributeOp : TP_Op<"distribute", [
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
-  let hasVerifier = 1;
 }
 
-def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
+def TP_ToLocalOp : TP_Op<"to_local", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Leave the global view: a rank's own block";
   let description = [{
     DTensor's `to_local`: on every rank, the result is the rank's own block of the input, which is
@@ -104,10 +104,10 @@ def TP_ToLocalOp : TP_Op<"to_local", [Pure]> {
   let assemblyFormat = [{
     $input `as` $sharding (`grad` $grad_placements^)? attr-dict `:` type($input) `->` type($result)
   }];
-  let hasVerifier = 1;
 }
 
-def TP_FromLocalOp : TP_Op<"from_local", [Pure]> {
+def TP_FromLocalOp : TP_Op<"from_local", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Return to the global view: every rank's block is part of one value";
   let description = [{
     DTensor's `from_local`: the result is the global value whose blocks, placed as `sharding`, are
@@ -123,11 +123,10 @@ def TP_FromLocalOp : TP_Op<"from_local", [Pure]> {
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `as` $sharding attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
 }
 
 def TP_RedistributeOp : TP_Op<"redistribute", [
-    Pure, AllTypesMatch<["input", "result"]>]> {
+    Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Change a value's placement";
   let description = [{
     The result is the input, placed as `sharding` says. Before partitioning this is the identity on
@@ -154,7 +153,6 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `to` $sharding (`over` custom<Axes>($over)^)? attr-dict `:` "
                        "type($input)";
-  let hasVerifier = 1;
   let hasFolder = 1;
   let builders = [
     OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$input,
@@ -169,7 +167,7 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
 }
 
 def TP_ConstraintOp : TP_Op<"constraint", [
-    Pure, AllTypesMatch<["input", "result"]>]> {
+    Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Fix a value's placement where it can't carry an attribute";
   let description = [{
     From here on, the value is placed as `sharding` says. Propagation spreads this placement in both
@@ -227,7 +225,7 @@ def TP_PropagationBarrierOp : TP_Op<"propagation_barrier", [
 //===----------------------------------------------------------------------===//
 
 class TP_PerRankOp<string mnemonic, list<Trait> traits = []>
-    : TP_Op<mnemonic, traits> {
+    : TP_Op<mnemonic, traits # [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   dag base = (ins FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes);
 }
 
