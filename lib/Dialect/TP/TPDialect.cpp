@@ -48,9 +48,114 @@ void TPDialect::initialize() {
   addInterfaces<TPInlinerInterface, TPAsmInterface>();
 }
 
+//===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+/// A discardable attribute of the dialect.
+struct DiscardableAttr {
+  StringLiteral name;
+  /// What the verifier accepts, as the subject of "… is expected".
+  StringLiteral expected;
+  /// Whether `value` is valid on `op`; null if the attribute belongs on
+  /// arguments and results of functions only.
+  bool (*isValidOn)(Operation *op, Attribute value);
+  /// Whether `value` is valid on an argument or result of a function; null if
+  /// the attribute belongs on ops only.
+  bool (*isValidOnBoundary)(Attribute value) = nullptr;
+};
+
+template <typename AttrT>
+static bool hasKind(Attribute value) {
+  return isa<AttrT>(value);
+}
+
+template <typename AttrT>
+static bool isOnAnyOp(Operation *, Attribute value) {
+  return isa<AttrT>(value);
+}
+
+template <typename OpT, typename AttrT>
+static bool isOn(Operation *op, Attribute value) {
+  return isa<OpT>(op) && isa<AttrT>(value);
+}
+
+static bool isI64(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64);
+}
+
+static bool hasOnePerResult(Operation *op, Attribute value) {
+  auto list = dyn_cast<ArrayAttr>(value);
+  return list && list.size() == op->getNumResults() &&
+         llvm::all_of(list, llvm::IsaPred<ShardingAttr>);
+}
+
+/// TPDialect.td describes them.
+static constexpr DiscardableAttr discardableAttrs[] = {
+    {kShardingAttr, "a #tp.sharding", isOnAnyOp<ShardingAttr>,
+     hasKind<ShardingAttr>},
+    {kShardingsAttr, "an array of #tp.sharding, one per result,",
+     hasOnePerResult},
+    {kFqnAttr, "a string", isOnAnyOp<StringAttr>},
+    {kGlobalTypeAttr, "a ranked tensor type",
+     [](Operation *, Attribute value) {
+       auto type = dyn_cast<TypeAttr>(value);
+       return type && isa<RankedTensorType>(type.getValue());
+     },
+     hasKind<TypeAttr>},
+    {kOpenAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
+    {kBatchAttr, "an array of names of mesh dimensions", nullptr,
+     hasKind<ArrayAttr>},
+    {kNameAttr, "a string", isOnAnyOp<StringAttr>, hasKind<StringAttr>},
+    {kLossAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
+    {kRanksAttr, "a list of ranks, array<i64: …>, on a function",
+     isOn<FunctionOpInterface, DenseI64ArrayAttr>},
+    {kCopyOfAttr, "the symbol of a function, on a function with 'tp.ranks',",
+     [](Operation *op, Attribute value) {
+       return isOn<FunctionOpInterface, FlatSymbolRefAttr>(op, value) &&
+              op->hasAttr(kRanksAttr);
+     }},
+    {kRedistributionsAttr, "a list of redistributions on a function",
+     isOn<FunctionOpInterface, ArrayAttr>},
+    {kArenaBytesAttr, "a number of bytes, an i64, on a module",
+     [](Operation *op, Attribute value) {
+       return isa<ModuleOp>(op) && isI64(value);
+     }},
+    {kReshardAttr, "a unit attribute on 'tp.redistribute'",
+     isOn<RedistributeOp, UnitAttr>},
+    {kFsdpGroupAttr, "the FQN of a module, a string,", isOnAnyOp<StringAttr>},
+    {kPassAttr, "the number of a pass over the model, an i64,",
+     [](Operation *, Attribute value) { return isI64(value); }},
+    {kBufferAttr, "a unit attribute", isOnAnyOp<UnitAttr>},
+    {kIndexBoundAttr, "the number of rows of the global table, an i64,",
+     [](Operation *, Attribute value) {
+       return isI64(value) && cast<IntegerAttr>(value).getInt() >= 0;
+     }},
+};
+
 static InFlightDiagnostic emitAttrError(Operation *op, NamedAttribute attr) {
   return op->emitOpError() << "attribute '" << attr.getName().getValue()
                            << "': ";
+}
+
+/// The attribute's entry, or null with a diagnostic that lists all attributes.
+static const DiscardableAttr *findAttr(Operation *op, NamedAttribute attr) {
+  const auto *found =
+      llvm::find_if(discardableAttrs, [&](const DiscardableAttr &entry) {
+        return entry.name == attr.getName().getValue();
+      });
+  if (found != std::end(discardableAttrs))
+    return found;
+  InFlightDiagnostic diagnostic = emitAttrError(op, attr);
+  diagnostic << "unknown; the dialect has ";
+  llvm::interleave(
+      discardableAttrs,
+      [&](const DiscardableAttr &entry) {
+        diagnostic << "'" << entry.name << "'";
+      },
+      [&]() { diagnostic << ", "; });
+  return nullptr;
 }
 
 /// The type that a sharding refers to: for a rank's block, an attribute has the
@@ -62,129 +167,49 @@ static Type getWholeType(Type type, Attribute globalType) {
 
 LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attr) {
-  StringRef name = attr.getName();
   auto emit = [&]() { return emitAttrError(op, attr); };
-  if (name == kFqnAttr || name == kNameAttr) {
-    if (!isa<StringAttr>(attr.getValue()))
-      return emit() << "a string is expected, found " << attr.getValue();
-    return success();
-  }
-  if (name == kGlobalTypeAttr) {
-    auto type = dyn_cast<TypeAttr>(attr.getValue());
-    if (!type || !isa<RankedTensorType>(type.getValue()))
-      return emit() << "a ranked tensor type is expected, found "
-                    << attr.getValue();
-    return success();
-  }
-  if (name == kShardingAttr) {
-    auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
-    if (!sharding)
-      return emit() << "a #tp.sharding is expected, found " << attr.getValue();
+  const DiscardableAttr *entry = findAttr(op, attr);
+  if (!entry)
+    return failure();
+  if (!entry->isValidOn)
+    return emit() << "belongs on an argument or result of a function";
+  if (!entry->isValidOn(op, attr.getValue()))
+    return emit() << entry->expected << " is expected, found "
+                  << attr.getValue();
+  if (entry->name == kShardingAttr) {
     if (op->getNumResults() != 1)
       return emit() << "belongs on an op with one result; an op with "
                     << op->getNumResults() << " takes 'tp.shardings'";
-    return verifySharding(
-        sharding,
-        getWholeType(op->getResult(0).getType(), op->getAttr(kGlobalTypeAttr)),
-        op, emit);
+    Type type =
+        getWholeType(op->getResult(0).getType(), op->getAttr(kGlobalTypeAttr));
+    return verifySharding(cast<ShardingAttr>(attr.getValue()), type, op, emit);
   }
-  if (name == kShardingsAttr) {
-    auto list = dyn_cast<ArrayAttr>(attr.getValue());
-    if (!list || list.size() != op->getNumResults())
-      return emit() << "an array of " << op->getNumResults()
-                    << " shardings is expected, one per result";
-    for (auto [value, result] : llvm::zip(list, op->getResults())) {
-      auto sharding = dyn_cast<ShardingAttr>(value);
-      if (!sharding)
-        return emit() << "a #tp.sharding is expected, found " << value;
+  if (entry->name == kShardingsAttr)
+    for (auto [sharding, result] : llvm::zip_equal(
+             cast<ArrayAttr>(attr.getValue()).getAsRange<ShardingAttr>(),
+             op->getResults()))
       if (failed(verifySharding(sharding, result.getType(), op, emit)))
         return failure();
-    }
-    return success();
-  }
-  if (name == kRanksAttr) {
-    if (!isa<FunctionOpInterface>(op) ||
-        !isa<DenseI64ArrayAttr>(attr.getValue()))
-      return emit() << "a list of ranks, array<i64: …>, on a function is "
-                       "expected";
-    return success();
-  }
-  if (name == kCopyOfAttr) {
-    if (!isa<FunctionOpInterface>(op) ||
-        !isa<FlatSymbolRefAttr>(attr.getValue()) || !op->hasAttr(kRanksAttr))
-      return emit()
-             << "must be the symbol of a function, on a function that has "
-                "'tp.ranks'";
-    return success();
-  }
-  if (name == kRedistributionsAttr) {
-    if (!isa<FunctionOpInterface>(op) || !isa<ArrayAttr>(attr.getValue()))
-      return emit() << "a list of redistributions on a function is expected";
-    return success();
-  }
-  if (name == kArenaBytesAttr) {
-    auto bytes = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!isa<ModuleOp>(op) || !bytes || !bytes.getType().isInteger(64))
-      return emit() << "a number of bytes, an i64, on a module is expected";
-    return success();
-  }
-  if (name == kReshardAttr) {
-    if (!isa<RedistributeOp>(op) || !isa<UnitAttr>(attr.getValue()))
-      return emit() << "a unit attribute on 'tp.redistribute' is expected";
-    return success();
-  }
-  if (name == kFsdpGroupAttr) {
-    if (!isa<StringAttr>(attr.getValue()))
-      return emit() << "the FQN of a module, a string, is expected";
-    return success();
-  }
-  if (name == kBufferAttr) {
-    if (!isa<UnitAttr>(attr.getValue()))
-      return emit() << "a unit attribute is expected";
-    return success();
-  }
-  if (name == kPassAttr) {
-    auto number = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!number || !number.getType().isInteger(64))
-      return emit() << "the number of a pass over the model, an i64, is "
-                       "expected";
-    return success();
-  }
-  if (name == kIndexBoundAttr) {
-    auto number = dyn_cast<IntegerAttr>(attr.getValue());
-    if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
-      return emit() << "the number of rows of the global table, an i64, is "
-                       "expected";
-    return success();
-  }
-  return emit()
-         << "unknown; the dialect has 'tp.sharding', 'tp.shardings', "
-            "'tp.fqn', 'tp.global_type', 'tp.name', 'tp.ranks', 'tp.copy_of', "
-            "'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', "
-            "'tp.fsdp_group', 'tp.pass', 'tp.buffer' and 'tp.index_bound'";
+  return success();
 }
 
-static LogicalResult verifyInterfaceAttr(Operation *op, Type type,
-                                         Attribute globalType,
-                                         NamedAttribute attr) {
+/// Verifies an attribute of an argument or result of type `type`.
+static LogicalResult verifyBoundaryAttr(Operation *op, Type type,
+                                        Attribute globalType,
+                                        NamedAttribute attr) {
   auto emit = [&]() { return emitAttrError(op, attr); };
-  StringRef name = attr.getName();
-  if (name == kShardingAttr) {
-    auto sharding = dyn_cast<ShardingAttr>(attr.getValue());
-    if (!sharding)
-      return emit() << "a #tp.sharding is expected, found " << attr.getValue();
-    return verifySharding(sharding, getWholeType(type, globalType), op, emit);
-  }
-  if (name == kNameAttr && isa<StringAttr>(attr.getValue()))
-    return success();
-  if ((name == kOpenAttr || name == kLossAttr) &&
-      isa<UnitAttr>(attr.getValue()))
-    return success();
-  if (name == kGlobalTypeAttr && isa<TypeAttr>(attr.getValue()))
-    return success();
-  return emit() << "not an attribute of a function argument or result, or of "
-                   "the wrong kind: "
-                << attr.getValue();
+  const DiscardableAttr *entry = findAttr(op, attr);
+  if (!entry)
+    return failure();
+  if (!entry->isValidOnBoundary)
+    return emit() << "not an attribute of a function argument or result";
+  if (!entry->isValidOnBoundary(attr.getValue()))
+    return emit() << entry->expected << " is expected, found "
+                  << attr.getValue();
+  if (entry->name == kShardingAttr)
+    return verifySharding(cast<ShardingAttr>(attr.getValue()),
+                          getWholeType(type, globalType), op, emit);
+  return success();
 }
 
 LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
@@ -196,9 +221,9 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   if (attr.getName() == kBatchAttr)
     return verifyBatch(function, argument, attr.getValue(),
                        [&]() { return emitAttrError(op, attr); });
-  return verifyInterfaceAttr(op, function.getArgumentTypes()[argument],
-                             function.getArgAttr(argument, kGlobalTypeAttr),
-                             attr);
+  return verifyBoundaryAttr(op, function.getArgumentTypes()[argument],
+                            function.getArgAttr(argument, kGlobalTypeAttr),
+                            attr);
 }
 
 LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
@@ -207,7 +232,9 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
-  return verifyInterfaceAttr(op, function.getResultTypes()[result],
-                             function.getResultAttr(result, kGlobalTypeAttr),
-                             attr);
+  if (attr.getName() == kBatchAttr)
+    return emitAttrError(op, attr) << "belongs on an argument of a function";
+  return verifyBoundaryAttr(op, function.getResultTypes()[result],
+                            function.getResultAttr(result, kGlobalTypeAttr),
+                            attr);
 }

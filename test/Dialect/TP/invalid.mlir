@@ -222,7 +222,7 @@ func.func @argument_kind(%x: tensor<8xf32> {tp.sharding = "tp"}) {
 // -----
 
 func.func @unknown_attribute(%x: tensor<8xf32>) {
-  // expected-error@+1 {{attribute 'tp.shard': unknown}}
+  // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.name', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.index_bound'}}
   %0 = nn.relu %x {tp.shard = 1} : tensor<8xf32>
   return
 }
@@ -392,11 +392,40 @@ func.func @gathered_segments(%x: tensor<4x4xf32>) -> tensor<4x8xf32> {
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{must be the symbol of a function, on a function that has 'tp.ranks'}}
+// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected, found @main}}
 func.func @copy_without_ranks() attributes {tp.copy_of = @main} { return }
 
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{must be the symbol of a function, on a function that has 'tp.ranks'}}
+// expected-error @+1 {{the symbol of a function, on a function with 'tp.ranks', is expected, found "main"}}
 func.func @copy_of_text() attributes {tp.copy_of = "main", tp.ranks = array<i64: 0>} { return }
+
+// -----
+
+func.func @open_op(%x: tensor<8xf32>) {
+  // expected-error@+1 {{attribute 'tp.open': belongs on an argument or result of a function}}
+  %0 = nn.relu %x {tp.open} : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute 'tp.ranks': not an attribute of a function argument or result}}
+func.func @ranks_argument(%x: tensor<8xf32> {tp.ranks = array<i64: 0>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute 'tp.loss': a unit attribute is expected, found "mean"}}
+func.func @loss_kind(%x: tensor<8xf32> {tp.loss = "mean"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute 'tp.batch': belongs on an argument of a function}}
+func.func @batch_result(%x: tensor<8xf32>) -> (tensor<8xf32> {tp.batch = ["dp"]}) {
+  return %x : tensor<8xf32>
+}

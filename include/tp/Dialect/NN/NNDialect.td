@@ -18,6 +18,12 @@ def NN_Dialect : Dialect {
 
     Each op states its sharding rule in its definition (`NN_RuleOp`), which is the only place where
     the rest of the compiler learns how the op may be split.
+
+    The dialect has one discardable attribute:
+
+    | attribute | on | meaning | set by | read by |
+    |---|---|---|---|---|
+    | `nn.traced` | an `nn.module` with several inputs | the names and positions of its inputs come from a trace and aren't those of `forward`'s arguments | the TorchScript importer | `tp-apply-plan` |
   }];
   let dependentDialects = ["::mlir::tp::TPDialect"];
   let hasConstantMaterializer = 1;

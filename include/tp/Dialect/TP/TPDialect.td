@@ -20,16 +20,28 @@ def TP_Dialect : Dialect {
 
     Discardable attributes annotate ops and functions of any dialect:
 
-    | attribute | on | meaning |
-    |---|---|---|
-    | `tp.sharding` | a function argument or result, or an op with one result | the value's placement |
-    | `tp.shardings` | an op with several results | an array, one `#tp.sharding` per result |
-    | `tp.fqn` | any op | FQN of the `nn.module` that the op comes from |
-    | `tp.global_type` | per-rank function arguments, results, `nn.parameter` | the type before partitioning |
-    | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement instead of replicating the value |
-    | `tp.batch` | function arguments with `tp.sharding` | the mesh dimensions over which the sharding splits the batch, such as `["dp"]`; each op that depends on the batch is split along it |
-    | `tp.name` | function arguments and results | the name that users know the tensor by |
-    | `tp.arena_bytes` | a per-rank module | the size of its programs' arena, from `tp-predict-memory` |
+    | attribute | on | meaning | set by | read by |
+    |---|---|---|---|---|
+    | `tp.sharding` | a function argument or result, or an op with one result | the value's placement | `tp-apply-plan`, `tp-propagate` | `tp-propagate` and the passes after it |
+    | `tp.shardings` | an op with several results | an array, one `#tp.sharding` per result | `tp-propagate` | `tp-partition` |
+    | `tp.fqn` | any op | FQN of the `nn.module` that the op comes from | `nn-inline-modules`; passes that replace the op | reports, error messages |
+    | `tp.global_type` | per-rank function arguments and results, `nn.parameter` | the type before partitioning | `tp-partition` | `tp-report`, `tp-verify-spmd`, `tp-create-entry-point` |
+    | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement instead of replicating the value | the model's author | `tp-propagate`, which removes it |
+    | `tp.batch` | function arguments with `tp.sharding` | the mesh dimensions over which the sharding splits the batch, such as `["dp"]`; each op that depends on the batch is split along it | `tp-apply-plan` | `tp-propagate`, which removes it |
+    | `tp.name` | function arguments and results | the name that users know the tensor by | importers, `tp-add-loss`, `tp-grad` | reports, `tp-create-entry-point` |
+    | `tp.loss` | a function result; a function argument | the loss of a training step; its target | `tp-add-loss` | `tp-grad`, which removes it from arguments |
+    | `tp.ranks` | a function | the ranks that run it, if not all ranks run the same function | `tp-partition` | the passes after it |
+    | `tp.copy_of` | a function with `tp.ranks` | the function that this one is a copy of, for ranks whose blocks have other shapes | `tp-partition` | the passes after it |
+    | `tp.redistributions` | a function | the costs of its redistributions | `tp-partition` | `tp-report` |
+    | `tp.arena_bytes` | a per-rank module | the size of its programs' arena | `tp-predict-memory` | `tp-report` |
+    | `tp.reshard` | `tp.redistribute` | the backward pass redistributes again instead of keeping the forward pass's result | `tp-apply-plan` | `tp-grad` |
+    | `tp.fsdp_group` | `nn.parameter` | FQN of the module that PyTorch's `fully_shard` would be called on; FSDP gathers and reduces the parameters of a group together | `tp-apply-plan` | `tp-grad`, `tp-optimize-collectives` |
+    | `tp.pass` | `nn.recompute` | the pass over the model in which it reads: 2k is the forward pass of the step's batch k, 2k + 1 its backward pass | `tp-grad` | `tp-optimize-collectives` |
+    | `tp.buffer` | `nn.parameter` | it is a buffer, which FSDP doesn't split | importers | `tp-apply-plan` |
+    | `tp.index_bound` | an op that looks up a rank's rows | the number of rows of the global table, against which out-of-range indices are reported | `tp-partition` | `convert-nn-to-linalg`, `tp-verify-spmd` |
+
+    While `tp-optimize-collectives` runs, `tp.origins` numbers the collectives that a collective
+    replaces.
 
     The IR before `tp-partition` keeps global semantics: erasing every sharding and every
     `tp.redistribute` leaves the original model.
