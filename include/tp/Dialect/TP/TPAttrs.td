@@ -102,7 +102,9 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
       at a multiple of where the major one ends;
     - (C4) parts satisfy the constraints of `axis`;
     - (C5) the segments of a dimension add up to its size;
-    - (C6) all reductions are of one kind, or each is sum or avg; other kinds don't commute.
+    - (C6) all reductions are of one kind, or each is sum or avg; other kinds don't commute;
+    - (C7) the tensor has a static shape, at most 2^40 elements, and elements that are integers,
+      floats or indices. A value that isn't a tensor has a replicated sharding without dimensions.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
                         ArrayRefParameter<"AxisListAttr">:$dims,

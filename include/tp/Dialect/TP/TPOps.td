@@ -36,7 +36,7 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
     ```
 
     **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are at least 1;
-    (C4) `devices` has each rank once.
+    (C4) `devices` has each rank once; (C5) the mesh has at most 65536 ranks.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes,
@@ -76,6 +76,8 @@ def TP_DistributeOp : TP_Op<"distribute", [
     ```mlir
     %1 = tp.distribute %0 to <@mesh, [{tp}, {} ]> : tensor<16x8xf32>
     ```
+
+    **Constraints:** (C1) `sharding` is valid for the input.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
@@ -95,8 +97,9 @@ def TP_ToLocalOp : TP_Op<"to_local", [
     %1 = tp.to_local %0 as <@mesh, [{tp}, {} ]> : tensor<16x8xf32> -> tensor<4x8xf32>
     ```
 
-    **Constraints:** (C1) the result has the type of a block; the ranks must divide each dimension
-    evenly, because blocks of different sizes have no common type.
+    **Constraints:** (C1) `sharding` and `grad_placements` are valid for the input; (C2) the result
+    has the type of a block; the ranks must divide each dimension evenly, because blocks of
+    different sizes have no common type.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        OptionalAttr<TP_ShardingAttr>:$grad_placements);
@@ -118,7 +121,8 @@ def TP_FromLocalOp : TP_Op<"from_local", [
     %1 = tp.from_local %0 as <@mesh, [{tp}, {} ]> : tensor<4x8xf32> -> tensor<16x8xf32>
     ```
 
-    **Constraints:** (C1) that of `tp.to_local`, for the input.
+    **Constraints:** (C1) `sharding` is valid for the result; (C2) that of `tp.to_local`, for the
+    input.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
@@ -146,6 +150,9 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
 
     A value can't become Partial by a redistribution, and a Partial can't change its reduction: as
     in DTensor, such a target is an error at partitioning.
+
+    **Constraints:** (C1) `sharding` is valid for the input; (C2) `over` names whole mesh
+    dimensions; (C3) with `over`, `sharding` uses only these.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
@@ -183,7 +190,8 @@ def TP_ConstraintOp : TP_Op<"constraint", [
     %2 = tp.constraint %1 to <@mesh, [{dp}, {} ]> open [1] priority 1 : tensor<8x16xf32>
     ```
 
-    **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't negative.
+    **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't negative;
+    (C3) `sharding` is valid for the input.
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$open,
@@ -244,8 +252,9 @@ class TP_CollectiveOp<string mnemonic, list<Trait> traits = []>
     in size along the dimension that is concatenated or split. `bytes` is the largest number of
     bytes that any rank receives; `fqn` and `reason` name the origin of the collective.
 
-    **Constraints:** (C1) the mesh exists and has the axes; (C2) operand and result have
-    the same element type; (C3) the shapes are related as described above.
+    **Constraints:** (C1) the mesh exists and has the axes; there is at least one axis; axes have no
+    segments; (C2) operand and result have the same element type; (C3) the shapes are related as
+    described above.
   }];
 }
 
@@ -310,6 +319,8 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
     ```mlir
     %1 = tp.all_to_all %0 split 0 concat 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<2x16xf32>
     ```
+
+    **Constraints:** (C4) `split_dim` and `concat_dim` are different dimensions of the operand.
   }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$split_dim,
                             I64Attr:$concat_dim), base, provenance);
   let assemblyFormat = [{
@@ -382,6 +393,8 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
     ```mlir
     %1 = tp.broadcast %0 root 0 over @mesh {tp} : tensor<8x4xf32>
     ```
+
+    **Constraints:** (C4) `root` is a position in the group.
   }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base,
   provenance); let assemblyFormat = [{
     $input `root` $root `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
@@ -452,7 +465,9 @@ def TP_LocalSliceOp : TP_PerRankOp<"local_slice", [Pure]> {
     %2 = tp.local_slice %0 dim 1 over @mesh {tp | 8, 8} : tensor<8x16xf32> -> tensor<8x4xf32>
     ```
 
-    **Constraints:** (C1) the segments add up to the size of the dimension.
+    **Constraints:** (C1) the mesh exists and has the axes; there is at least one axis; (C2) the
+    segments add up to the size of the dimension; (C3) operand and result have the same element
+    type; (C4) the result has the shape of a rank's block.
   }];
   let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base);
   let results = (outs AnyRankedTensor:$result);
@@ -472,6 +487,9 @@ def TP_ShardOffsetOp : TP_PerRankOp<"shard_offset", [Pure]> {
     ```mlir
     %0 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>    // 0, 3, 6, 9 for tp = 4
     ```
+
+    **Constraints:** (C1) the mesh exists and has the axes; there is at least one axis; (C2) axes
+    have no segments.
   }];
   let arguments = !con((ins ConfinedAttr<I64Attr, [IntNonNegative]>:$size), base);
   let results = (outs 0DTensorOf<[I64]>:$result);
