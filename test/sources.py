@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the form of source files: that clang-format would change nothing, that each begins with a banner of one line
-that has its name, and with its licence.
+that has its name, and with its licence, and that a line of a .td file begins at most one `let`.
 
 usage: sources.py --clang-format PROGRAM
 """
@@ -44,6 +44,18 @@ def find_header_problem(path):
     return None
 
 
+def find_let_problems(path):
+    """The lines of a .td file with a `let` that isn't their first word."""
+    if not path.endswith(".td"):
+        return
+    text = (ROOT / path).read_text()
+    # Strings, code and comments may have any words; their lines still count.
+    text = re.sub(r'\[\{.*?\}\]|"(?:[^"\\\n]|\\.)*"|//[^\n]*', lambda part: "\n" * part[0].count("\n"), text, flags=re.S)
+    for number, line in enumerate(text.split("\n"), 1):
+        if re.search(r"\S\s*\blet\s+\w+\s*=", line):
+            yield f"{path}:{number}: a 'let' must begin its line"
+
+
 def find_format_problems(program, paths):
     run = subprocess.run([program, "--dry-run", "-Werror", *paths], cwd=ROOT, capture_output=True, text=True)
     return re.findall(r"^(\S+?:\d+:\d+): error: .*clang-format", run.stderr, re.M) or ([run.stderr] if run.returncode else [])
@@ -60,6 +72,7 @@ def main():
         if is_source and not path.startswith(INPUTS):
             if problem := find_header_problem(path):
                 problems.append(f"{path}:1: {problem}")
+        problems += find_let_problems(path)
     formatted = [path for path in files if path.endswith(C_LIKE)]
     jobs = os.cpu_count()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:

@@ -23,8 +23,8 @@ class NN_ClassLossOp<string mnemonic, string what, dag extra = (ins), string ext
                             Optional<NN_FloatTensor>:$weight,
                             EnumProp<NN_LossReduction>:$reduction, I64Attr:$ignore_index), extra);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$reduction $input `,` $target (`weight` $weight^)? `ignore` $ignore_index "
-                       "" #
+  let assemblyFormat =
+    "$reduction $input `,` $target (`weight` $weight^)? `ignore` $ignore_index " #
     extraFormat # " attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let extraClassDeclaration = "::mlir::tp::ShardingRule getLossRule();";

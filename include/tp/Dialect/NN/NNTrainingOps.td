@@ -185,9 +185,8 @@ def NN_AdamOp : NN_RuleOp<"adam", "ShardingRule::elementwise(*this)",
 }
 
 def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
-    [AllTypesMatch<["parameter", "gradient", "average", "square", "largest", "new_parameter",
-                    "new_average",
-                    "new_square", "new_largest"]>,
+    [AllTypesMatch<["parameter", "gradient", "average", "square", "largest",
+                    "new_parameter", "new_average", "new_square", "new_largest"]>,
      AllTypesMatch<["lr", "correction1", "correction2"]>], differentiable = 0> {
   let summary = "One step of Adam or AdamW with amsgrad";
   let description = [{
@@ -204,21 +203,27 @@ def NN_AMSGradOp : NN_RuleOp<"amsgrad", "ShardingRule::elementwise(*this)",
 
     **Constraints:** (C1) of `nn.adam`.
   }];
-  let arguments = (ins NN_FloatTensor:$parameter, NN_FloatTensor:$gradient, NN_FloatTensor:$average,
-                       NN_FloatTensor:$square, NN_FloatTensor:$largest, NN_StepScalar:$lr,
-                           NN_StepScalar:$correction1,
-                       NN_StepScalar:$correction2, F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps,
-                           F64Attr:$weight_decay,
+  let arguments = (ins NN_FloatTensor:$parameter,
+                       NN_FloatTensor:$gradient,
+                       NN_FloatTensor:$average,
+                       NN_FloatTensor:$square,
+                       NN_FloatTensor:$largest,
+                       NN_StepScalar:$lr,
+                       NN_StepScalar:$correction1,
+                       NN_StepScalar:$correction2,
+                       F64Attr:$beta1,
+                       F64Attr:$beta2,
+                       F64Attr:$eps,
+                       F64Attr:$weight_decay,
                        UnitProp:$decoupled);
-  let results = (outs NN_FloatTensor:$new_parameter, NN_FloatTensor:$new_average,
-                 NN_FloatTensor:$new_square,
+  let results = (outs NN_FloatTensor:$new_parameter,
+                      NN_FloatTensor:$new_average,
+                      NN_FloatTensor:$new_square,
                       NN_FloatTensor:$new_largest);
   let assemblyFormat = [{
-    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `,` $largest `lr`
-    $lr
-    `corrections` $correction1 `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps `weight_decay`
-    $weight_decay
-    attr-dict `:` type($parameter) `,` type($lr)
+    (`decoupled` $decoupled^)? $parameter `,` $gradient `,` $average `,` $square `,` $largest
+    `lr` $lr `corrections` $correction1 `,` $correction2 `betas` $beta1 `,` $beta2 `eps` $eps
+    `weight_decay` $weight_decay attr-dict `:` type($parameter) `,` type($lr)
   }];
   let hasVerifier = 1;
 }

@@ -38,7 +38,8 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
     **Constraints:** (C1) at least one dimension; (C2) names are unique; (C3) sizes are at least 1;
     (C4) `devices` has each rank once; (C5) the mesh has at most 65536 ranks.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       ArrayAttr:$axis_names,
                        DenseI64ArrayAttr:$axis_sizes,
                        OptionalAttr<DenseI64ArrayAttr>:$devices);
   let hasCustomAssemblyFormat = 1;
@@ -101,7 +102,8 @@ def TP_ToLocalOp : TP_Op<"to_local", [
     has the type of a block; the ranks must divide each dimension evenly, because blocks of
     different sizes have no common type.
   }];
-  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
+  let arguments = (ins AnyRankedTensor:$input,
+                       TP_ShardingAttr:$sharding,
                        OptionalAttr<TP_ShardingAttr>:$grad_placements);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
@@ -154,8 +156,10 @@ def TP_RedistributeOp : TP_Op<"redistribute", [
     **Constraints:** (C1) `sharding` is valid for the input; (C2) `over` names whole mesh
     dimensions; (C3) with `over`, `sharding` uses only these.
   }];
-  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
-                       OptionalAttr<StrAttr>:$fqn, OptionalAttr<StrAttr>:$reason,
+  let arguments = (ins AnyRankedTensor:$input,
+                       TP_ShardingAttr:$sharding,
+                       OptionalAttr<StrAttr>:$fqn,
+                       OptionalAttr<StrAttr>:$reason,
                        OptionalAttr<TP_AxisListAttr>:$over);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `to` $sharding (`over` custom<Axes>($over)^)? attr-dict `:` "
@@ -193,7 +197,8 @@ def TP_ConstraintOp : TP_Op<"constraint", [
     **Constraints:** (C1) `open` names dimensions of the tensor; (C2) the priority isn't negative;
     (C3) `sharding` is valid for the input.
   }];
-  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding,
+  let arguments = (ins AnyRankedTensor:$input,
+                       TP_ShardingAttr:$sharding,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$open,
                        DefaultValuedAttr<I64Attr, "0">:$priority);
   let results = (outs AnyRankedTensor:$result);
@@ -266,8 +271,10 @@ def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
     ```mlir
     %1 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<8x4xf32> -> tensor<8x16xf32>
     ```
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$dim), base,
-  provenance); let assemblyFormat = [{
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            I64Attr:$dim), base, provenance);
+  let assemblyFormat = [{
     $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->` type($result)
   }];
   let extraClassDeclaration = "bool isSameInGroup() { return true; }";
@@ -281,8 +288,9 @@ def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
     ```mlir
     %1 = tp.reduce_scatter sum %0 dim 1 over @mesh {tp} : tensor<8x16xf32> -> tensor<8x4xf32>
     ```
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
-  EnumProp<TP_ReductionKind>:$kind,
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            EnumProp<TP_ReductionKind>:$kind,
                             I64Attr:$dim), base, provenance);
   let assemblyFormat = [{
     $kind $input `dim` $dim `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->`
@@ -298,9 +306,9 @@ def TP_AllReduceOp : TP_CollectiveOp<"all_reduce", [AllTypesMatch<["input", "res
     ```mlir
     %1 = tp.all_reduce sum %0 over @mesh {tp} : tensor<8x16xf32>
     ```
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
-  EnumProp<TP_ReductionKind>:$kind),
-                       base, provenance);
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            EnumProp<TP_ReductionKind>:$kind), base, provenance);
   let assemblyFormat = [{
     $kind $input `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
   }];
@@ -321,7 +329,9 @@ def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
     ```
 
     **Constraints:** (C4) `split_dim` and `concat_dim` are different dimensions of the operand.
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$split_dim,
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            I64Attr:$split_dim,
                             I64Attr:$concat_dim), base, provenance);
   let assemblyFormat = [{
     $input `split` $split_dim `concat` $concat_dim `over` $mesh custom<Axes>($axes) attr-dict `:`
@@ -345,9 +355,9 @@ def TP_PermuteOp : TP_CollectiveOp<"permute"> {
 
     **Constraints:** (C4) `source` has one entry per rank of the group, each in range; (C5) a block
     from a rank that runs the same program has the operand's type.
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input,
-  DenseI64ArrayAttr:$source),
-                       base, provenance);
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            DenseI64ArrayAttr:$source), base, provenance);
   let assemblyFormat = [{
     $input `from` $source `over` $mesh custom<Axes>($axes) attr-dict `:` type($input) `->`
     type($result)
@@ -373,8 +383,11 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
 
     **Constraints:** (C4) `from` and `to` are shardings of a tensor of this shape over the mesh and
     have the same Partial; (C5) the group is spanned by the axes of `from`.
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, DenseI64ArrayAttr:$shape,
-                            TP_ShardingAttr:$from, TP_ShardingAttr:$to), base, provenance);
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            DenseI64ArrayAttr:$shape,
+                            TP_ShardingAttr:$from,
+                            TP_ShardingAttr:$to), base, provenance);
   let assemblyFormat = [{
     $input `of` $shape `from` $from `to` $to `over` $mesh custom<Axes>($axes) attr-dict `:`
     type($input) `->` type($result)
@@ -395,8 +408,10 @@ def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "resu
     ```
 
     **Constraints:** (C4) `root` is a position in the group.
-  }] # baseDescription; let arguments = !con((ins AnyRankedTensor:$input, I64Attr:$root), base,
-  provenance); let assemblyFormat = [{
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            I64Attr:$root), base, provenance);
+  let assemblyFormat = [{
     $input `root` $root `over` $mesh custom<Axes>($axes) attr-dict `:` type($input)
   }];
   let extraClassDeclaration = [{

@@ -77,7 +77,8 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
   }];
   let arguments = (ins Arg<TPRT_IndexBuffer, "the indices", [MemRead]>:$indices,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$bound,
-                       OptionalAttr<I64Attr>:$ignored, StrAttr:$what);
+                       OptionalAttr<I64Attr>:$ignored,
+                       StrAttr:$what);
   let assemblyFormat = [{
     $indices `below` $bound (`except` $ignored^)? `what` $what attr-dict `:` type($indices)
   }];
@@ -205,26 +206,29 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
     (C3) there is no addend with `accumulate`; the addend and the factor aren't in C's buffer, where
     different `memref.view`s of an arena count as different buffers.
   }];
-  let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a, Arg<TPRT_StridedBuffer, "B",
-      [MemRead]>:$b,
+  let arguments = (ins Arg<TPRT_StridedBuffer, "A", [MemRead]>:$a,
+                       Arg<TPRT_StridedBuffer, "B", [MemRead]>:$b,
                        Arg<TPRT_StridedBuffer, "C", [MemRead, MemWrite]>:$c,
                        Arg<Optional<TPRT_StridedBuffer>, "added to each row", [MemRead]>:$bias,
                        Arg<Optional<TPRT_StridedBuffer>, "added", [MemRead]>:$addend,
                        Arg<Optional<TPRT_StridedBuffer>, "multiplied by, at the end",
                            [MemRead]>:$factor,
-                       UnitAttr:$accumulate, OptionalAttr<TPRT_Activation>:$activation,
-                       DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$batch,
-                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
+                       UnitAttr:$accumulate,
+                       OptionalAttr<TPRT_Activation>:$activation,
+                       DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$batch,
+                       DenseI64ArrayAttr:$a_strides,
+                       DenseI64ArrayAttr:$b_strides,
                        DenseI64ArrayAttr:$c_strides,
-                           OptionalAttr<DenseI64ArrayAttr>:$addend_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$addend_strides,
                        OptionalAttr<DenseI64ArrayAttr>:$factor_strides);
   let assemblyFormat = [{
-    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)? (`addend` $addend^
-    $addend_strides)?
-    (`activation` $activation^)? (`factor` $factor^ $factor_strides)? `sizes` $sizes `batch` $batch
+    $a `,` $b `into` $c (`bias` $bias^)? (`accumulate` $accumulate^)?
+    (`addend` $addend^ $addend_strides)? (`activation` $activation^)?
+    (`factor` $factor^ $factor_strides)? `sizes` $sizes `batch` $batch
     `a` $a_strides `b` $b_strides `c` $c_strides attr-dict
-    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)? (`addend` type($addend)^)? (`factor`
-    type($factor)^)?
+    `:` type($a) `,` type($b) `,` type($c) (`,` type($bias)^)? (`addend` type($addend)^)?
+    (`factor` type($factor)^)?
   }];
   let hasVerifier = 1;
 }
@@ -271,12 +275,14 @@ def TPRT_AttentionOp : TPRT_AttentionBase<"attention"> {
     value and output are indexed by their loops, each once, and by any batches, the mask by rows,
     columns, batches and zeros; (C3) all dimensions that one loop walks have the same size.
   }];
-  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer,
-      "the keys", [MemRead]>:$key,
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query,
+                       Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
                        Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
                        Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
                        Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
-                       F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
+                       F64Attr:$scale,
+                       UnitAttr:$causal,
+                       AffineMapArrayAttr:$maps);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value (`mask` $mask^)? `into` $output `scale` $scale
     `maps` $maps attr-dict
@@ -313,8 +319,8 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
 
     **Constraints:** (C1) to (C3) of `tprt.attention`; (C4) a batch loop walks all three outputs.
   }];
-  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query, Arg<TPRT_Buffer,
-      "the keys", [MemRead]>:$key,
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query,
+                       Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
                        Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
                        Arg<TPRT_Buffer, "the gradient of attention's output", [MemRead]>:$gradient,
                        Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
@@ -323,7 +329,9 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
                        Arg<TPRT_Buffer, "where the keys' gradient goes", [MemWrite]>:$key_gradient,
                        Arg<TPRT_Buffer, "where the values' gradient goes",
                            [MemWrite]>:$value_gradient,
-                       F64Attr:$scale, UnitAttr:$causal, AffineMapArrayAttr:$maps);
+                       F64Attr:$scale,
+                       UnitAttr:$causal,
+                       AffineMapArrayAttr:$maps);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)?
     `into` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale `maps` $maps
@@ -355,7 +363,8 @@ def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserO
     **Constraints:** (C1) `kernel` is a function of the arguments' types and two of type `index`,
     without results; (C2) `count` and `nanoseconds` are not negative.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyType>:$arguments,
+  let arguments = (ins FlatSymbolRefAttr:$kernel,
+                       Variadic<AnyType>:$arguments,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$count,
                        ConfinedAttr<I64Attr, [IntNonNegative]>:$nanoseconds);
   let assemblyFormat = [{
