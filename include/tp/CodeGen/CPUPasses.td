@@ -65,6 +65,23 @@ def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
     end. LLVM vectorises them, and their order doesn't depend on what else the loop computes. In
     f32, exp, log, tanh and erf become polynomials, so LLVM can vectorise the loops around them.
     Other functions stay calls of the C library.
+
+    ```mlir
+    linalg.generic {… ["parallel", "reduction"]} ins(%x : memref<8x16xf32>) outs(%y : memref<8xf32>) { addf }
+    ```
+
+    becomes
+
+    ```mlir
+    scf.for %r = %c0 to %c8 step %c1 {
+      scf.for %c = %c0 to %c16 step %c1 {
+        %0 = memref.load %x[%r, %c] : memref<8x16xf32>
+        %1 = memref.load %y[%r] : memref<8xf32>
+        %2 = arith.addf %1, %0 : f32
+        memref.store %2, %y[%r] : memref<8xf32>
+      }
+    }
+    ```
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
@@ -102,6 +119,26 @@ def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
     bare pointers. Adds the exported entry `tpx_main`, which reads the pointers from its tables and
     calls the rank's program. `convert-tprt-to-calls` has declared the functions that
     `tprt_parallel` calls; here they get bodies, which read a kernel's arguments from their table.
+
+    ```mlir
+    func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                    %x: memref<8xf32> {tprt.role = "input"}, %y: memref<8xf32> {tprt.role = "output"}) -> i32 {…}
+    ```
+
+    becomes
+
+    ```mlir
+    llvm.func internal @main(%ctx: !llvm.ptr, %rank: i64, %x: !llvm.ptr, %y: !llvm.ptr) -> i32 {…}
+    llvm.func @tpx_main(%ctx: !llvm.ptr, %rank: i64, %inputs: !llvm.ptr, %parameters: !llvm.ptr,
+                        %outputs: !llvm.ptr, %arena: !llvm.ptr) -> i32 {
+      %xslot = llvm.getelementptr %inputs[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+      %x = llvm.load %xslot : !llvm.ptr -> !llvm.ptr
+      %yslot = llvm.getelementptr %outputs[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+      %y = llvm.load %yslot : !llvm.ptr -> !llvm.ptr
+      %status = llvm.call @main(%ctx, %rank, %x, %y) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i32
+      llvm.return %status : i32
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }

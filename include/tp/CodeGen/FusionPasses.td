@@ -43,6 +43,24 @@ def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
     concatenations that begin with the same operand must not share a `tensor.insert_slice`: if both
     are outputs, `eliminate-empty-tensors` would build the first part of the second one in the first
     one's buffer.
+
+    ```mlir
+    %e = tensor.empty() : tensor<4x4xf32>
+    %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %0 = linalg.matmul ins(%a, %b : …) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = linalg.matmul ins(%0, %b : …) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %e = tensor.empty() : tensor<4x4xf32>
+    %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %0 = linalg.matmul ins(%a, %b : …) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %e2 = tensor.empty() : tensor<4x4xf32>
+    %init2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %1 = linalg.matmul ins(%0, %b : …) outs(%init2 : tensor<4x4xf32>) -> tensor<4x4xf32>
+    ```
   }];
   let dependentDialects = [
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];

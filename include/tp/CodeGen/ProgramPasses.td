@@ -83,9 +83,19 @@ def CreateEntryPoint : Pass<"tp-create-entry-point", "::mlir::ModuleOp"> {
 def LocateOrigins : Pass<"tp-locate-origins", "::mlir::ModuleOp"> {
   let summary = "Keep the ops' origins in their locations";
   let description = [{
-    Adds each op's `tp.fqn` and name to its location: `loc(fused<{fqn = "net.1", op = "relu",
-    position = 4}>[…])`. Lowering and fusion keep locations, so `tp-insert-profile-marks` can tell
-    at the end which ops the code comes from. Nothing else changes.
+    Adds each op's `tp.fqn`, name and position to its location. Lowering and fusion keep locations,
+    so `tp-insert-profile-marks` can tell at the end which ops the code comes from. Nothing else
+    changes.
+
+    ```mlir
+    %0 = nn.relu %x {tp.fqn = "net.1"} : tensor<8xf32> loc("m.py":1:1)
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = nn.relu %x {tp.fqn = "net.1"} : tensor<8xf32> loc(fused<{fqn = "net.1", op = "relu", position = 4 : i64}>["m.py":1:1])
+    ```
   }];
 }
 
@@ -190,6 +200,11 @@ def CheckLowered : Pass<"tp-check-lowered", "::mlir::ModuleOp"> {
     Reports, at its location, each op of the programs that isn't a runtime, linalg, tensor, arith or
     math op, or that works on tensors and can't be bufferized. The following passes would only
     report the first such op. The IR doesn't change.
+
+    ```mlir
+    // error: 'tensor.gather' can't be compiled: no lowering
+    %2 = tensor.gather %0[%i] gather_dims([0]) : (tensor<4xf32>, tensor<4x1xindex>) -> tensor<4x1xf32>
+    ```
   }];
 }
 

@@ -50,7 +50,13 @@ def NN_ModuleOp : NN_Op<"module", [SingleBlockImplicitTerminator<"YieldOp">,
 
 def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"ModuleOp">]> {
   let summary = "Return from a module";
-  let description = [{ Terminates `nn.module`; the operands are the module's outputs. }];
+  let description = [{
+    Terminates `nn.module`; the operands are the module's outputs.
+
+    ```mlir
+    nn.yield %0 : tensor<2x16xf32>
+    ```
+  }];
   let arguments = (ins Variadic<NN_Tensor>:$operands);
   let builders = [OpBuilder<(ins), [{ }]>];
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -70,6 +70,14 @@ def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
 
 def TP_PartialAttr : TP_Attr<"Partial", "partial"> {
   let summary = "a pending reduction over one mesh dimension";
+  let description = [{
+    DTensor's `Partial`: the ranks along `axis` hold terms that are still to be reduced with `kind`.
+    It is part of a `#tp.sharding`, which prints it as `tp: sum`:
+
+    ```mlir
+    #tp.sharding<@mesh, [{}, {} ], partial = {tp: sum}>
+    ```
+  }];
   let parameters = (ins "AxisRefAttr":$axis, EnumParameter<TP_ReductionKind>:$kind);
   let assemblyFormat = "`<` $axis `,` $kind `>`";
 }

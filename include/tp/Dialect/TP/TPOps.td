@@ -449,7 +449,14 @@ def TP_StartOp : TP_Op<"start", [SingleBlock, NoRegionArguments, RecursiveMemory
 }
 
 def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, HasParent<"StartOp">]> {
-  let summary = "The result of the collective that is started";
+  let summary = "End the body of a started collective";
+  let description = [{
+    Terminates `tp.start`; the operand is the collective's result.
+
+    ```mlir
+    tp.yield %1 : tensor<16x4xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }

@@ -9,7 +9,15 @@ include "mlir/IR/AttrTypeBase.td"
 
 def TP_PendingType : TypeDef<TP_Dialect, "Pending"> {
   let mnemonic = "pending";
-  let summary = "a tensor that a collective will have given when it is waited for";
+  let summary = "the result of a started collective";
+  let description = [{
+    The tensor isn't available yet: `tp.start` returns a value of this type, and `tp.wait` waits for
+    the collective and returns the tensor.
+
+    ```mlir
+    !tp.pending<tensor<16x4xf32>>
+    ```
+  }];
   let parameters = (ins TypeParameter<"::mlir::RankedTensorType", "the tensor">:$tensor);
   let assemblyFormat = "`<` $tensor `>`";
 }
