@@ -236,6 +236,9 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "Remove, share, merge and cheapen collectives";
   let description = [{
+    Rewrites collectives so that ranks exchange fewer bytes in fewer collectives. The following
+    rewrites always apply:
+
     - a collective whose operand doesn't change in a loop is issued once, before the loop;
     - if only this rank's slice of an `all_reduce` is used, the `all_reduce` becomes a
       `reduce_scatter` over the mesh dimensions that the two share; if only a slice of an
@@ -266,6 +269,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     %4 = tp.all_reduce sum %3 over @mesh {tp} : tensor<8x16xf32>
     ```
 
+    #### Groups of FSDP
+
     Parameters that FSDP splits are gathered by group (`tp.fsdp_group`, the module that PyTorch's
     `fully_shard` would be called on). In each pass over the model that needs any of them (`tp.pass`
     of `nn.recompute`), one `all_gather` stands before the first use. One `reduce_scatter` takes the
@@ -291,6 +296,8 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
     %4 = nn.concat (nn.reshape %2), (nn.reshape %3) dim 1 : (tensor<2x32xf32>, tensor<2x4xf32>) -> tensor<2x36xf32>
     %5 = tp.reduce_scatter sum %4 dim 0 over @mesh {dp} : tensor<2x36xf32> -> tensor<1x36xf32>
     ```
+
+    #### Rewrites by request
 
     The following rewrites trade one cost for another, so each must be requested:
 
