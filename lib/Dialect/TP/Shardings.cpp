@@ -38,3 +38,10 @@ void tp::setResultShardings(Operation *op, ArrayRef<ShardingAttr> shardings) {
   SmallVector<Attribute> list(shardings.begin(), shardings.end());
   op->setAttr(kShardingsAttr, ArrayAttr::get(op->getContext(), list));
 }
+
+StringRef tp::getFqn(Operation *op) {
+  if (auto redistribute = dyn_cast<RedistributeOp>(op))
+    return redistribute.getFqn().value_or("");
+  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+  return fqn ? fqn.getValue() : StringRef();
+}

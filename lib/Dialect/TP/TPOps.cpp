@@ -210,14 +210,8 @@ MeshOp::getGroups(ArrayRef<AxisRefAttr> axes) {
 }
 
 //===----------------------------------------------------------------------===//
-// RedistributeOp
+// DistributeOp
 //===----------------------------------------------------------------------===//
-
-static bool isOver(AxisListAttr over, AxisRefAttr axis) {
-  return llvm::any_of(over.getAxes(), [&](AxisRefAttr other) {
-    return other.getName() == axis.getName();
-  });
-}
 
 /// Verifies that `sharding` places a value of type `type`, an operand or result
 /// of `op`. Returns the mesh.
@@ -229,6 +223,63 @@ static FailureOr<MeshOp> verifyPlacement(Operation *op, ShardingAttr sharding,
                             [&]() { return op->emitOpError(); })))
     return failure();
   return mesh;
+}
+
+LogicalResult DistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlacement(*this, getSharding(), getType(), symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// ToLocalOp
+//===----------------------------------------------------------------------===//
+
+/// Verifies that `local` is the type of a block of `global`, the same on all
+/// ranks.
+static LogicalResult verifyLocal(Operation *op, ShardingAttr sharding,
+                                 RankedTensorType global,
+                                 RankedTensorType local,
+                                 SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> mesh = verifyPlacement(op, sharding, global, symbols);
+  if (failed(mesh))
+    return failure();
+  if (!isEven(global.getShape(), sharding, *mesh))
+    return op->emitOpError()
+           << "the ranks' blocks of " << global << " placed "
+           << printPlacements(sharding, *mesh)
+           << " have different sizes; a local value needs one type";
+  RankedTensorType expected = getLocalType(global, sharding, *mesh, 0);
+  if (local != expected)
+    return op->emitOpError() << "a rank's block of " << global << " is "
+                             << expected << ", found " << local;
+  return success();
+}
+
+LogicalResult ToLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getGradPlacements() &&
+      failed(verifyPlacement(*this, *getGradPlacements(), getInput().getType(),
+                             symbols)))
+    return failure();
+  return verifyLocal(*this, getSharding(), getInput().getType(), getType(),
+                     symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// FromLocalOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult FromLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyLocal(*this, getSharding(), getType(), getInput().getType(),
+                     symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// RedistributeOp
+//===----------------------------------------------------------------------===//
+
+static bool isOver(AxisListAttr over, AxisRefAttr axis) {
+  return llvm::any_of(over.getAxes(), [&](AxisRefAttr other) {
+    return other.getName() == axis.getName();
+  });
 }
 
 LogicalResult RedistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -257,20 +308,6 @@ LogicalResult RedistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
     if (failed(check(partial.getAxis())))
       return failure();
   return success();
-}
-
-LogicalResult ConstraintOp::verify() {
-  for (int64_t dim : getOpen())
-    if (dim < 0 || dim >= getType().getRank())
-      return emitOpError() << "opens dimension " << dim << " of a tensor of "
-                           << getType().getRank();
-  if (getPriority() > uint64_t(INT64_MAX))
-    return emitOpError("has a negative priority; 0 is the first");
-  return success();
-}
-
-LogicalResult ConstraintOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyPlacement(*this, getSharding(), getType(), symbols);
 }
 
 ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
@@ -305,45 +342,6 @@ ShardingAttr RedistributeOp::getTarget(ShardingAttr from) {
   return ShardingAttr::get(getContext(), to.getMesh(), dims, partial);
 }
 
-LogicalResult DistributeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyPlacement(*this, getSharding(), getType(), symbols);
-}
-
-/// Verifies that `local` is the type of a block of `global`, the same on all
-/// ranks.
-static LogicalResult verifyLocal(Operation *op, ShardingAttr sharding,
-                                 RankedTensorType global,
-                                 RankedTensorType local,
-                                 SymbolTableCollection &symbols) {
-  FailureOr<MeshOp> mesh = verifyPlacement(op, sharding, global, symbols);
-  if (failed(mesh))
-    return failure();
-  if (!isEven(global.getShape(), sharding, *mesh))
-    return op->emitOpError()
-           << "the ranks' blocks of " << global << " placed "
-           << printPlacements(sharding, *mesh)
-           << " have different sizes; a local value needs one type";
-  RankedTensorType expected = getLocalType(global, sharding, *mesh, 0);
-  if (local != expected)
-    return op->emitOpError() << "a rank's block of " << global << " is "
-                             << expected << ", found " << local;
-  return success();
-}
-
-LogicalResult ToLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (getGradPlacements() &&
-      failed(verifyPlacement(*this, *getGradPlacements(), getInput().getType(),
-                             symbols)))
-    return failure();
-  return verifyLocal(*this, getSharding(), getInput().getType(), getType(),
-                     symbols);
-}
-
-LogicalResult FromLocalOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyLocal(*this, getSharding(), getType(), getInput().getType(),
-                     symbols);
-}
-
 OpFoldResult RedistributeOp::fold(FoldAdaptor) {
   auto producer = getInput().getDefiningOp<RedistributeOp>();
   if (producer && producer.getSharding() == getSharding() &&
@@ -352,9 +350,20 @@ OpFoldResult RedistributeOp::fold(FoldAdaptor) {
   return {};
 }
 
-StringRef tp::getFqn(Operation *op) {
-  if (auto redistribute = dyn_cast<RedistributeOp>(op))
-    return redistribute.getFqn().value_or("");
-  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
-  return fqn ? fqn.getValue() : StringRef();
+//===----------------------------------------------------------------------===//
+// ConstraintOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstraintOp::verify() {
+  for (int64_t dim : getOpen())
+    if (dim < 0 || dim >= getType().getRank())
+      return emitOpError() << "opens dimension " << dim << " of a tensor of "
+                           << getType().getRank();
+  if (getPriority() > uint64_t(INT64_MAX))
+    return emitOpError("has a negative priority; 0 is the first");
+  return success();
+}
+
+LogicalResult ConstraintOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlacement(*this, getSharding(), getType(), symbols);
 }
