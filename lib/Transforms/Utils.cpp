@@ -5,6 +5,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -12,14 +13,13 @@ using namespace mlir;
 using namespace mlir::tp;
 
 static bool isTooLarge(Type type) {
-  constexpr int64_t kMaxElements = int64_t(1) << 40;
   auto shaped = dyn_cast<ShapedType>(type);
   if (!shaped || !shaped.hasStaticShape() ||
       llvm::is_contained(shaped.getShape(), 0))
     return false;
   int64_t elements = 1;
   for (int64_t size : shaped.getShape()) {
-    if (size > kMaxElements / elements)
+    if (size > kMaxTensorElements / elements)
       return true;
     elements *= size;
   }
@@ -31,7 +31,8 @@ LogicalResult tp::checkSizes(ModuleOp module) {
     auto it = llvm::find_if(types, isTooLarge);
     if (it == types.end())
       return WalkResult::advance();
-    emitError(loc) << "a tensor has more than 2^40 elements: " << *it;
+    emitError(loc) << "a tensor has more than 2^"
+                   << llvm::Log2_64(kMaxTensorElements) << " elements: " << *it;
     return WalkResult::interrupt();
   };
   WalkResult result = module.walk([&](Operation *op) {

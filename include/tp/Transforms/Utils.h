@@ -24,8 +24,9 @@ void removeStopGradients(Operation *root);
 /// `onlyFsdp`: only for parameters that FSDP splits (`tp.fsdp_group`).
 void shareParameters(Block &block, bool onlyFsdp);
 
-/// Fails with an error if a tensor of `module` has more than 2^40 elements,
-/// because sizes and their products are computed with 64 bits.
+/// Fails with an error if a tensor of `module` has more than
+/// kMaxTensorElements elements, because sizes and their products are computed
+/// with 64 bits.
 LogicalResult checkSizes(ModuleOp module);
 
 /// The mesh of `module`, or null if there is none; fails with an error if there

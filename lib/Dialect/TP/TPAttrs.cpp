@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Reductions.h"
 #include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/STLExtras.h"
@@ -351,15 +352,12 @@ LogicalResult tp::verifySharding(ShardingAttr sharding, Type type, MeshOp mesh,
     return emitError() << "a sharding needs a tensor of integers, floats or "
                           "indices, found "
                        << type;
-  // Limits the size so that numbers of bytes, summed over ranks, don't
-  // overflow.
-  constexpr int64_t maxElements = int64_t(1) << 40;
   int64_t elements = 1;
   for (int64_t size : tensor.getShape())
     if (llvm::MulOverflow(elements, std::max<int64_t>(size, 1), elements) ||
-        elements > maxElements)
+        elements > kMaxTensorElements)
       return emitError() << "a sharding needs a tensor of at most "
-                         << maxElements << " elements, found " << type;
+                         << kMaxTensorElements << " elements, found " << type;
   if (!mesh)
     return emitError() << "no tp.mesh called '" << sharding.getMesh().getValue()
                        << "'";

@@ -9,6 +9,10 @@
 
 namespace mlir::tp {
 
+/// The largest number of elements of a tensor. It keeps numbers of bytes,
+/// summed over ranks, within 64 bits.
+constexpr int64_t kMaxTensorElements = int64_t(1) << 40;
+
 /// Bytes of one element in memory. An i1 takes one; an index is an i64.
 inline int64_t getElementBytes(Type element) {
   return element.isIndex()
