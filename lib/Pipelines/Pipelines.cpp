@@ -69,7 +69,7 @@ void tp::registerDialects(DialectRegistry &registry) {
 }
 
 void tp::registerPassesAndPipelines() {
-  registerTPPasses();
+  registerTPTransformsPasses();
   registerTPAdvicePasses();
   registerTPCodeGenPasses();
   registerTPProofPasses();
