@@ -77,7 +77,7 @@ def Explain : Pass<"tp-explain", "::mlir::ModuleOp"> {
            "Explain only what has this name: the FQN of a module or parameter (a pattern as in a "
            "plan), the name of an argument or op; empty: everything">,
     Option<"trials", "trials", "unsigned", "128",
-           "How many edits to try at most; each is a propagation">,
+           "Maximum number of edits to try; each runs one propagation">,
     Strategy,
     ExhaustiveOps,
     LatencyBytes,

@@ -28,8 +28,8 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 /// An op with a sharding rule. `rule` is a C++ expression of type
 /// tp::ShardingRule, with the op as `*this`. `partitioned = 1`: the op defines
 /// partition() itself. `differentiable = 1`: it defines buildGradient(), in
-/// lib/Dialect/NN/Gradients. `purity`: empty for an op whose result isn't a
-/// function of its operands alone.
+/// lib/Dialect/NN/Gradients. `purity`: the side-effect traits; empty if the
+/// result depends on more than the operands.
 class NN_RuleOp<string mnemonic, string ruleExpr, list<Trait> traits = [],
                 bit partitioned = 0, bit differentiable = 1,
                 list<Trait> purity = [Pure]>

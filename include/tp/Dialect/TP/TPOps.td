@@ -465,7 +465,7 @@ def TP_WaitOp : TP_Op<"wait", [
     TypesMatchWith<"the result is what is pending", "pending", "result",
                    "::llvm::cast<PendingType>($_self).getTensor()">,
     MemoryEffects<[MemRead<TP_CommResource>, MemWrite<TP_CommResource>]>]> {
-  let summary = "Wait until a collective has given its result";
+  let summary = "Wait for a started collective";
   let description = [{
     ```mlir
     %1 = tp.wait %0 : !tp.pending<tensor<16x4xf32>>

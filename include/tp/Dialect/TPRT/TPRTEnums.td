@@ -6,7 +6,7 @@
 
 include "mlir/IR/EnumAttr.td"
 
-def TPRT_Activation : I64EnumAttr<"Activation", "what a product may end with, element by element", [
+def TPRT_Activation : I64EnumAttr<"Activation", "the activation in a GEMM epilogue", [
     I64EnumAttrCase<"Relu", 1, "relu">,
     I64EnumAttrCase<"Gelu", 2, "gelu">,
     I64EnumAttrCase<"GeluTanh", 3, "gelu_tanh">,
