@@ -57,13 +57,13 @@ def MultithreadKernels : Pass<"tp-multithread-kernels", "::mlir::ModuleOp"> {
 }
 
 def LowerKernels : Pass<"tp-lower-kernels", "::mlir::func::FuncOp"> {
-  let summary = "Turn linalg ops on buffers into loops that vectorise";
+  let summary = "Turn linalg ops on buffers into loops that vectorize";
   let description = [{
     The innermost loop is the one along which most operands are contiguous. The loops around it keep
     their order, with reductions inside parallel loops. A reduction of 32 elements or more in the
     innermost loop, if it may be reassociated, becomes 16 partial reductions, joined in pairs at the
-    end. LLVM vectorises them, and their order doesn't depend on what else the loop computes. In
-    f32, exp, log, tanh and erf become polynomials, so LLVM can vectorise the loops around them.
+    end. LLVM vectorizes them, and their order doesn't depend on what else the loop computes. In
+    f32, exp, log, tanh and erf become polynomials, so LLVM can vectorize the loops around them.
     Other functions stay calls of the C library.
 
     ```mlir

@@ -78,7 +78,7 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
 
     An elementwise op that is the only reader of the product's buffer becomes the epilogue of the
     call if it computes `activation(product (+ addend)) (* factor)`. The activations are relu, gelu
-    (by erf or by tanh) and silu; they are recognised by the formulas that the nn ops become.
+    (by erf or by tanh) and silu; they are recognized by the formulas that the nn ops become.
     `addend` is a residual, `factor` the operand of a gate. The call then stands at the op's
     position and writes the op's result. This requires that the operands of the product don't change
     in between, that no collective stands in between, and that the product's rows, columns and
@@ -125,7 +125,7 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
 def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
   let summary = "Run chains of ops row by row";
   let description = [{
-    Softmax, normalisations and losses are chains of elementwise ops and reductions over rows. If
+    Softmax, normalizations and losses are chains of elementwise ops and reductions over rows. If
     the ops run one after the other, each row moves through memory many times. This pass puts
     consecutive ops into one nest of loops over the leading parallel dimensions that they have in
     common. Two ops may share a nest if, in every buffer that one of them writes and the other

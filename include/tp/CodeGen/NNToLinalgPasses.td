@@ -59,7 +59,7 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
     - Broadcast operands are read through their indexing maps, and splat constants are scalars in
       the bodies.
     - A contraction reads its operands in their layout; no operand is transposed in memory.
-    - Float reductions may be reassociated (`fastmath<reassoc>`), which lets them be vectorised.
+    - Float reductions may be reassociated (`fastmath<reassoc>`), which lets them be vectorized.
     - An integer division by zero gives 0, as does the remainder. PyTorch raises an error.
     - An index that is out of range ends the program. Each op that looks up by index first checks
       all of its indices with `tprt.check_index`, which carries the FQN from `tp.fqn`. The lookup
@@ -78,7 +78,7 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
 }
 
 def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
-  let summary = "Read and write contractions in the layout of their neighbours";
+  let summary = "Read and write contractions in the layout of their neighbors";
   let description = [{
     A transpose that feeds a contraction or `tprt.attention`, or that is the only user of its
     result, is folded into the indexing map of the contraction. GEMM and attention take strides, so

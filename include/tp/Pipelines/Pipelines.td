@@ -8,7 +8,7 @@ include "tp/Transforms/Options.td"
 
 def Parallelize : PassBase<"tp-parallelize", ""> {
   let summary = "Turn a model into one rank's program: apply the plan, propagate, partition, "
-                "optimise the collectives, report";
+                "optimize the collectives, report";
   let description = [{
     Lowers Model IR to per-rank IR. This pipeline consists of
 

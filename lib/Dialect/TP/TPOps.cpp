@@ -96,7 +96,7 @@ LogicalResult MeshOp::verify() {
                          << getAxisSizes().size() << " sizes";
   if (getNumAxes() == 0)
     return emitOpError("needs at least one dimension");
-  constexpr int64_t maxRanks = 65536;
+  constexpr int64_t kMaxRanks = 65536;
   int64_t numRanks = 1;
   for (size_t i = 0; i < getNumAxes(); ++i) {
     if (!isa<StringAttr>(getAxisNames()[i]))
@@ -107,8 +107,8 @@ LogicalResult MeshOp::verify() {
     if (*getAxisIndex(getAxisName(i)) != i)
       return emitOpError() << "dimension '" << getAxisName(i)
                            << "' appears twice";
-    if (getAxisSizes()[i] > maxRanks / numRanks)
-      return emitOpError() << "has more than " << maxRanks << " ranks";
+    if (getAxisSizes()[i] > kMaxRanks / numRanks)
+      return emitOpError() << "has more than " << kMaxRanks << " ranks";
     numRanks *= getAxisSizes()[i];
   }
   std::optional<ArrayRef<int64_t>> devices = getDevices();

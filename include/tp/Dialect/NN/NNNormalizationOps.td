@@ -8,17 +8,17 @@ include "tp/Dialect/NN/NNBase.td"
 
 def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()",
                                [AttrSizedOperandSegments, NN_InferType], partitioned = 1> {
-  let summary = "Layer normalisation over the trailing dimensions";
+  let summary = "Layer normalization over the trailing dimensions";
   let description = [{
     `(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized` dimensions, with the
-    biased variance. Every dimension can be split. Splitting a normalised one takes two all-reduces:
+    biased variance. Every dimension can be split. Splitting a normalized one takes two all-reduces:
     one of the sums, and one of the squared differences from the mean.
 
     ```mlir
     %1 = nn.layer_norm %x weight %w bias %b over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
     ```
 
-    **Constraints:** (C1) weight and bias have the shape of the normalised dimensions; (C2) the
+    **Constraints:** (C1) weight and bias have the shape of the normalized dimensions; (C2) the
     result has the input's type.
   }];
   let arguments = (ins NN_FloatTensor:$input, Optional<NN_FloatTensor>:$weight,
@@ -33,10 +33,10 @@ def NN_LayerNormOp : NN_RuleOp<"layer_norm", "getNormRule()",
 }
 
 def NN_RMSNormOp : NN_RuleOp<"rms_norm", "getNormRule()", [NN_InferType], partitioned = 1> {
-  let summary = "Root-mean-square normalisation over the trailing dimensions";
+  let summary = "Root-mean-square normalization over the trailing dimensions";
   let description = [{
     `x / sqrt(mean(x²) + eps) * weight` over the last `normalized` dimensions. Every dimension can
-    be split. Splitting a normalised one takes an all-reduce of the sums of squares.
+    be split. Splitting a normalized one takes an all-reduce of the sums of squares.
 
     ```mlir
     %1 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8x16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>

@@ -16,7 +16,7 @@ def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis"> {
   let summary = "a mesh dimension, or part of one";
   let description = [{
     `tp` is the whole mesh dimension called `tp`. `tp:(p)s` is the part of size `s` whose major
-    neighbours have size `p`: of `tp = 8`, `tp:(1)2` is the major half, `tp:(2)4` the rest, and both
+    neighbors have size `p`: of `tp = 8`, `tp:(1)2` is the major half, `tp:(2)4` the rest, and both
     together are `tp` again.
 
     **Constraints:** `p ≥ 1`, `s ≥ 2`; `p·s` divides the size of the mesh dimension. A whole

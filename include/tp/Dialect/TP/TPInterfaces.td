@@ -52,7 +52,7 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
     }], "unsigned", "getNumPhases", (ins), [{}], [{ return 1; }]>,
     InterfaceMethod<[{
       Whether the other ranks of the group also need the data that a rank receives (a gather), or
-      contribute to it (a reduction). Such data may be passed from neighbour to neighbour and from
+      contribute to it (a reduction). Such data may be passed from neighbor to neighbor and from
       node to node.
     }], "bool", "isRelayed", (ins), [{}], [{ return true; }]>,
   ];
