@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SKIPPED = 77
 FOLDERS = "--bin {build}/bin --out {out}"
 # By script: its options, beside --short, and what it needs.

@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LICENSE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 C_LIKE = (".h", ".cpp", ".c", ".cu", ".cuh")
 # The tests' inputs are texts that tests have something to say about, line by line.
