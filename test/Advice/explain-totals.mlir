@@ -1,4 +1,4 @@
-// What is moved as propagated, and what is left of it: both as the report counts it.
+// The bytes of the propagated program and of the optimized one equal the report's.
 // RUN: split-file %s %t
 
 // What an op communicates itself to run split is that of its partition hook: of seven rows over two ranks and in f32, the

@@ -1,4 +1,4 @@
-// What PyTorch's test_math_ops.py asserts of the forward pass.
+// The assertions of PyTorch's test_math_ops.py about the forward pass.
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute
 // RUN: tp-opt %s --tp-propagate | FileCheck %s --check-prefix=PLACED
 

@@ -1,4 +1,4 @@
-// What PyTorch's test_matrix_ops.py asserts of Partial operands over two mesh dimensions.
+// The assertions of PyTorch's test_matrix_ops.py about Partial operands over two mesh dimensions.
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute
 // RUN: tp-opt %s --tp-propagate | FileCheck %s --check-prefix=PLACED
 

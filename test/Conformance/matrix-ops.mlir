@@ -1,4 +1,4 @@
-// What PyTorch's test_matrix_ops.py asserts.
+// The assertions of PyTorch's test_matrix_ops.py.
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute
 // RUN: tp-opt %s --tp-propagate | FileCheck %s --check-prefix=PLACED
 

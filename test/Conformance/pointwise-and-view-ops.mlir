@@ -1,4 +1,4 @@
-// What PyTorch's test_pointwise_ops.py, test_embedding_ops.py, test_tensor_ops.py and test_view_ops.py assert.
+// The assertions of PyTorch's test_pointwise_ops.py, test_embedding_ops.py, test_tensor_ops.py and test_view_ops.py.
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute
 // RUN: tp-opt %s --tp-propagate | FileCheck %s --check-prefix=PLACED
 

@@ -1,4 +1,4 @@
-// What test_redistribute.py expects DTensor.redistribute to refuse.
+// Redistributions that DTensor.redistribute refuses, from PyTorch's test_redistribute.py.
 // RUN: tp-opt %s --tp-parallelize -split-input-file -verify-diagnostics
 
 tp.mesh @mesh(tp = 4)

@@ -1,4 +1,4 @@
-// test_redistribute.py: what isn't about one redistribution's collectives and values.
+// The assertions of PyTorch's test_redistribute.py about more than one redistribution.
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute
 
 tp.mesh @mesh(dp = 2, tp = 2)

@@ -1,4 +1,4 @@
-// The names of arguments in the proposal of today's styles are accepted, with a remark, and written as today's.
+// Former names of arguments of styles are accepted, with a remark, and printed as the current ones.
 // RUN: split-file %s %t
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/former.yaml 2>&1 | FileCheck %t/former.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/former.yaml -o %t/former.mlir

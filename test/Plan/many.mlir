@@ -1,4 +1,4 @@
-// A problem that many modules share is reported once.
+// A problem of many modules is reported once.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/many.yaml -o %t/out.mlir 2>&1 | FileCheck %t/many.yaml --implicit-check-not=error:
 

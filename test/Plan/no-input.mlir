@@ -1,4 +1,4 @@
-// Styles for modules that have no tensor to lay out.
+// Styles for modules without a tensor input.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/plan.yaml -o %t/out.mlir 2>&1 | FileCheck %t/plan.yaml --implicit-check-not=error:
 

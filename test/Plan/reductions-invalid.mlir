@@ -1,4 +1,4 @@
-// Partial where it can't come from.
+// Partials that a value can't be redistributed to.
 // RUN: split-file %s %t
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/outputs.yaml -o %t/out.mlir 2>&1 | FileCheck %t/outputs.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/mixed.yaml -o %t/out.mlir 2>&1 | FileCheck %t/mixed.yaml --implicit-check-not=error:

@@ -1,4 +1,4 @@
-// Plans that can't be read, or say nothing that makes sense.
+// Plans that aren't YAML, or aren't plans.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/flow.yaml -o %t/out.mlir 2>&1 | FileCheck %t/flow.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/trunc.json -o %t/out.mlir 2>&1 | FileCheck %t/trunc.check

@@ -1,4 +1,4 @@
-// Slips of the pen: each is named where it is, with what to write instead.
+// YAML errors are reported at their place, with a correction.
 // RUN: split-file %s %t
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/strided.yaml -o %t/out.mlir 2>&1 | FileCheck %t/strided.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/strided-list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/strided-list.yaml

@@ -1,4 +1,4 @@
-// What a program says of its parameters is checked for each of the programs that uneven blocks take.
+// The attributes of parameters are checked in each program of uneven blocks.
 //
 // RUN: tp-opt %s --tp-parallelize -o %t.mlir
 // RUN: tp-opt %t.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=PROVEN

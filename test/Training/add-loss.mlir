@@ -1,4 +1,4 @@
-// The loss of a training file in the model, where a plan finds it.
+// The loss of a training file is added to the model before a plan is applied.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-add-loss=train=%t/mse.yaml | FileCheck %s --check-prefix=MSE
 // RUN: tp-opt %t/model.mlir --tp-add-loss=train=%t/classes.yaml --mlir-print-debuginfo | FileCheck %s --check-prefix=CLASSES

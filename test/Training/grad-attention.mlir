@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-grad=inputs=true --split-input-file | FileCheck %s
 
-// One op for all three; the gradients of heads that share a key are summed.
+// One op computes the three gradients; those of heads that share a key are summed.
 
 // CHECK-LABEL: func.func @grouped
 // CHECK: %[[DQ:.*]], %[[K:.*]], %[[V:.*]] = nn.attention_gradient causal %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} scale 5.000000e-01 : {{.*}} -> (tensor<2x4x5x8xf32>, tensor<2x4x5x8xf32>, tensor<2x4x5x6xf32>)

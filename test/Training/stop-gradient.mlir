@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --tp-grad --split-input-file | FileCheck %s
 // RUN: tp-opt %s --canonicalize --split-input-file | FileCheck %s --check-prefix=FOLD
 
-// One factor counts, and the op is gone.
+// Only one factor has a gradient, and the op is removed.
 
 // CHECK-LABEL: func.func @square
 // CHECK-NOT: nn.stop_gradient

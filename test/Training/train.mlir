@@ -1,4 +1,4 @@
-// A training step: what each key of the training file makes.
+// A training step: the effect of each key of the training file.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/sgd.yaml | FileCheck %t/sgd.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/momentum.yaml | FileCheck %t/momentum.yaml

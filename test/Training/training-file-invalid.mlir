@@ -1,4 +1,4 @@
-// What is wrong with a training file is told at its line and column, all of it at once.
+// All errors of a training file are reported, with line and column.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/missing.yaml -o %t/out.mlir 2>&1 | FileCheck %t/missing.yaml --implicit-check-not=error:

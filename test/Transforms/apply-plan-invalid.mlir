@@ -1,4 +1,4 @@
-// What is wrong with the call rather than with the plan.
+// Errors in the options of the pass, not in the plan.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan 2>&1 | FileCheck %t/none.check
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/missing.yaml 2>&1 | FileCheck %t/missing.check

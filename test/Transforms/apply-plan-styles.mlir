@@ -1,4 +1,4 @@
-// What each style asks for, on other modules than nn.Linear.
+// The placements of each style, on modules other than nn.Linear.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/embedding-colwise.yaml | FileCheck %t/embedding-colwise.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/embedding-rowwise.yaml | FileCheck %t/embedding-rowwise.yaml

@@ -1,4 +1,4 @@
-// Each redistribution that moves bytes and that nothing asks for is an error with its cost; no file is left.
+// Each implicit redistribution that moves bytes is an error with its cost, and no file is written.
 // RUN: rm -rf %t && split-file %s %t
 // RUN: not tp-opt %t/program.mlir --tp-propagate=forbid-implicit -o %t/out.mlir 2>&1 | FileCheck %s --implicit-check-not=error:
 // RUN: not ls %t/out.mlir

@@ -1,4 +1,4 @@
-// Updates are done when their gradients are there, and not before others have read the parameter.
+// Updates follow their gradients directly, after the last use of the parameter.
 // RUN: tp-opt %s --pass-pipeline="builtin.module(func.func(tp-hoist-parameter-updates))" | FileCheck %s
 
 tp.mesh @mesh(dp = 2)

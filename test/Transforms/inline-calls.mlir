@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --split-input-file --tp-inline-calls | FileCheck %s
 
-// What is private is called, or used by nobody.
+// Private functions are inlined and erased.
 // CHECK-NOT: @layer
 // CHECK-NOT: @unused
 // CHECK: func.func @forward(%[[X:.+]]: tensor<4x8xf32>)

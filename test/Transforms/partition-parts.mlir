@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-partition | FileCheck %s
 
-// Parts of one mesh dimension are taken one by one.
+// Parts of one mesh dimension are redistributed one by one.
 
 tp.mesh @mesh(tp = 4)
 

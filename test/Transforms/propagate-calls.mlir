@@ -2,7 +2,7 @@
 // RUN: tp-opt %s --tp-propagate --tp-partition | FileCheck %s --check-prefix=PART
 // RUN: tp-opt %s --tp-parallelize | FileCheck %s --check-prefix=RANK
 
-// A function is there once for each set of placements that it is called with.
+// A function is copied for each set of placements that it is called with.
 tp.mesh @mesh(dp = 2, tp = 2)
 
 // CHECK: func.func private @layer(%arg0: {{.*}}[{dp}, {}]>}, %arg1: {{.*}}[{}, {tp}]>}) -> ({{.*}}[{dp}, {tp}]>})

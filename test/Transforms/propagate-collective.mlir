@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --tp-parallelize=latency-bytes=0 --split-input-file | FileCheck %s
 
-// Softmax, norms and cross entropy over a split dimension reduce what each rank has of it: a few numbers per row,
-// not the rows.
+// Softmax, norms and cross entropy over a split dimension reduce a few numbers per row,
+// and gather no rows.
 tp.mesh @mesh(tp = 4)
 
 // CHECK-LABEL: func.func @softmax

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-propagate | FileCheck %s
 
-// What is put together with nothing has no further segments.
+// Concatenation with an empty tensor adds no segment.
 tp.mesh @mesh(dp = 2)
 
 // CHECK-LABEL: func.func @nothing

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-propagate --tp-partition | FileCheck %s
 
-// What is added to a Partial counts once: on the ranks that come first.
+// A replicated term added to a Partial is masked on all ranks but the first.
 tp.mesh @mesh(tp = 2)
 
 // CHECK-LABEL: func.func @bias

@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --tp-propagate --split-input-file | FileCheck %s
 // RUN: tp-opt %s --tp-parallelize --split-input-file | FileCheck %s --check-prefix=RANK
 
-// Values that a region op passes on are placed alike on all ways.
+// A value that a region op passes on has one placement on all paths.
 
 // The iteration argument of a loop: nothing moves.
 // CHECK-LABEL: func.func @loop

@@ -1,4 +1,4 @@
-// What doesn't fit together along the way of a value.
+// Placements that don't match along the uses of a value.
 // RUN: split-file %s %t
 // RUN: tp-opt %S/../../Plan/Inputs/attention.mlir --tp-apply-plan=plan=%t/clean.yaml -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %S/../../Plan/Inputs/attention.mlir --tp-apply-plan=plan=%t/declared.yaml -o /dev/null 2>&1 | FileCheck %t/declared.yaml --implicit-check-not=warning:

@@ -1,4 +1,4 @@
-// Large parameters that no entry is about.
+// Large parameters that no entry of the plan places.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/plan.yaml -o /dev/null 2>&1 | FileCheck %t/plan.yaml
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/meant.yaml -o /dev/null 2>&1 | count 0

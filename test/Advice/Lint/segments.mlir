@@ -1,4 +1,4 @@
-// Operands that are split in segments, and the same or others.
+// Operands that are split in segments, with equal and with different segments.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/alike.yaml -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/blocks.yaml -o /dev/null 2>&1 | FileCheck %t/blocks.yaml

@@ -1,4 +1,4 @@
-// A norm over what is split moves its statistics alone: nothing to warn of.
+// A norm over a split dimension moves only its statistics: there is no warning.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-apply-plan="plan=%t/plan.yaml strict=true" -o /dev/null 2>&1 | count 0
 // RUN: tp-opt %t/model.mlir --tp-parallelize="plan=%t/plan.yaml strict=true latency-bytes=0" | FileCheck %s

@@ -1,4 +1,4 @@
-// Sizes that ranks don't divide are possible, and said.
+// Sizes that the ranks don't divide are allowed, with a warning.
 // RUN: split-file %s %t
 // RUN: tp-opt %S/../../Plan/Inputs/mlp.mlir --tp-apply-plan=plan=%t/plan.yaml -o /dev/null 2>&1 | FileCheck %t/plan.yaml --implicit-check-not=warning:
 // RUN: not tp-opt %S/../../Plan/Inputs/mlp.mlir --tp-apply-plan="plan=%t/plan.yaml strict=true" -o %t/out.mlir 2>&1 | FileCheck %t/strict.check

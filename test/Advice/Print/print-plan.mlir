@@ -1,4 +1,4 @@
-// What a plan means for a model, as text, JSON and a PyTorch program.
+// The effect of a plan on a model, as text, JSON and a PyTorch program.
 // RUN: split-file %s %t
 // RUN: tp-opt %S/../../Plan/Inputs/mlp.mlir --tp-print-plan=plan=%t/plan.yaml | FileCheck %t/text.check --match-full-lines --strict-whitespace
 // RUN: tp-opt %S/../../Plan/Inputs/mlp.mlir --tp-print-plan="plan=%t/plan.yaml format=json" -o %t/unchanged.mlir > %t/plan.json

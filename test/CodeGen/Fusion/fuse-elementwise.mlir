@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --tp-fuse-elementwise --split-input-file | FileCheck %s
 
-// The bias becomes the contraction's initial value, the activation after it takes
-// nothing of that in.
+// The bias becomes the contraction's initial value. The activation isn't fused with
+// the contraction.
 
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>

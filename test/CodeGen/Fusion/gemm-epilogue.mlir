@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --convert-linalg-to-gemm --canonicalize --split-input-file | FileCheck %s
 // RUN: tp-opt %s --convert-linalg-to-gemm=cublaslt-epilogues --canonicalize --split-input-file | FileCheck %s --check-prefix=LT
 
-// What an elementwise op computes of a product becomes the end of the call.
+// Elementwise ops on a product become the epilogue of the GEMM call.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n, k)>

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-check-lowered --verify-diagnostics
 
-// All of them are listed.
+// All ops without a lowering are listed.
 func.func @main(%x: tensor<4xf32>, %y: memref<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'nn.relu' can't be compiled: no lowering}}
   %0 = nn.relu %x : tensor<4xf32>

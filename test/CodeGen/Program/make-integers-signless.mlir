@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --convert-nn-to-linalg --make-integers-signless --canonicalize | FileCheck %s
 
-// A byte above 127 is no negative number.
+// A byte above 127 isn't negative.
 // CHECK-LABEL: func.func @to_float(
 // CHECK-SAME: %[[X:.*]]: tensor<4xi8>) -> tensor<4xf32>
 func.func @to_float(%x: tensor<4xui8>) -> tensor<4xf32> {

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-print-sharding-rules --verify-diagnostics -o /dev/null
 
-// What can't be put together from parts stays whole.
+// Dimensions that can't be computed in parts stay whole.
 
 func.func @integer_mean(%x: tensor<8x12xi64>) -> tensor<8xi64> {
   // The quotient of the whole sum is not the sum of the quotients.

@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --verify-roundtrip | FileCheck %s
 // RUN: tp-opt %s --canonicalize --cse | FileCheck %s
 
-// Marks stay where they are, two of one kind too.
+// Marks stay in place, and equal ones aren't merged.
 
 // CHECK-LABEL: @main
 // CHECK: tprt.mark 3

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --verify-roundtrip --canonicalize --cse | FileCheck %s
 
-// What a kernel does isn't looked at: two calls stay two.
+// Kernels have unknown effects: two equal calls stay.
 
 // CHECK-LABEL: @main
 // CHECK: tprt.parallel @kernel(%arg0, %c3) count 8 nanoseconds 100 : memref<8xf32>, index

@@ -1,4 +1,4 @@
-// A model that never saw nn, with a mesh and placements of its weights and nothing else.
+// A model without nn ops, with a mesh and the placements of its weights.
 
 // RUN: tp-opt %s --tp-parallelize=report=%t.json | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REPORT --input-file=%t.json

@@ -1,4 +1,4 @@
-// Every collective, executed: rank r holds the rows r of [0, 1, 2, 3].
+// All collectives are executed: rank r holds row r of [0, 1, 2, 3].
 
 // REQUIRES: tp-compile, tp-run
 // RUN: rm -rf %t && mkdir %t && cd %t

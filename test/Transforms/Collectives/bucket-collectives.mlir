@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-optimize-collectives=bucket-bytes=256 | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s --check-prefix=OFF
-// Many small collectives as few large ones.
+// Small collectives are joined into a few large ones.
 
 tp.mesh @mesh(dp = 2, tp = 2)
 

@@ -1,5 +1,5 @@
 // RUN: tp-opt %s --tp-optimize-collectives=bucket-bytes=64 | FileCheck %s
-// Programs of different ranks change alike, or not at all.
+// Programs of different ranks change in the same way, or none does.
 
 tp.mesh @mesh(tp = 2)
 

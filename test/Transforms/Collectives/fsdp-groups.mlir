@@ -1,4 +1,4 @@
-// What FSDP gathers, and reduces, for the parameters of one module is joined.
+// FSDP's gathers and reductions for the parameters of one module are joined.
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives=fsdp-groups=false | FileCheck %s --check-prefix=APART
 // APART-NOT: nn.concat

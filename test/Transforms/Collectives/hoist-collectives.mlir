@@ -1,5 +1,5 @@
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s
-// Collectives of what a loop doesn't change.
+// Collectives of loop-invariant operands are hoisted.
 
 tp.mesh @mesh(tp = 2)
 

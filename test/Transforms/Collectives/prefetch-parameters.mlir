@@ -57,7 +57,7 @@ func.func @backward(%g: tensor<4x8xf32>, %x: tensor<4x8xf32>) -> (tensor<4x8xf32
   return %5, %3 : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
-// What isn't computed from parameters alone stays behind what it is computed from.
+// Gathers of other values don't move above their operands.
 // CHECK-LABEL: func.func @activation
 func.func @activation(%x: tensor<2x8xf32>) -> tensor<4x8xf32> {
   // CHECK: nn.linear

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-optimize-collectives=memory-limit=2560 | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives=memory-limit=100000 | FileCheck %s --check-prefix=ENOUGH
-// A gathered value is dropped where too much is alive, and gathered again.
+// Where too many bytes are live, a gathered value is dropped and gathered again.
 
 tp.mesh @mesh(tp = 4)
 

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-optimize-collectives=sequence-parallel | FileCheck %s
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s --check-prefix=OFF
-// An all_reduce and the row-wise ops behind it.
+// An all_reduce is split around the row-wise ops behind it.
 
 tp.mesh @mesh(dp = 2, tp = 2)
 

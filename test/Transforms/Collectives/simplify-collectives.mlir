@@ -1,5 +1,5 @@
 // RUN: tp-opt %s --tp-optimize-collectives | FileCheck %s
-// Collectives that undo or continue one another.
+// Collectives that undo one another are removed, consecutive ones joined.
 
 tp.mesh @mesh(tp = 4)
 

@@ -1,4 +1,4 @@
-// A function that isn't needed to see an all_reduce goes.
+// tp-reduce removes a function that an all_reduce doesn't need.
 // RUN: tp-reduce %s --reduction-tree="traversal-mode=0 test=%S/Inputs/has_all_reduce.sh" | FileCheck %s
 // CHECK-NOT: @unneeded
 // CHECK: func.func @main
