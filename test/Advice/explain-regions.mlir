@@ -27,7 +27,7 @@ func.func @loop(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {
 
 // -----
 
-// What is reduced in the loop is so four times.
+// The reduction in the loop runs four times.
 // CHECK: total as propagated: 4 KiB (4096 bytes) received by all ranks, 4 collectives
 // CHECK-NEXT: total after tp-optimize-collectives: 4 KiB (4096 bytes) received by all ranks, 4 collectives
 // CHECK-LABEL: @reduced

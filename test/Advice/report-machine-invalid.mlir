@@ -1,4 +1,4 @@
-// What is wrong with a machine's description is reported at its line and column; names that don't exist, with those that do.
+// Errors of a machine's description are reported with line and column; unknown names, with the known ones.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/m.mlir --tp-report=machine=%t/wrong.yaml 2>&1 | FileCheck %t/wrong.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/m.mlir --tp-report=machine=%t/links.yaml 2>&1 | FileCheck %t/links.yaml --implicit-check-not=error:

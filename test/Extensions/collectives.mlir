@@ -119,7 +119,7 @@ func.func @sequence(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, 
   return %2 : tensor<8x8xf32>
 }
 
-// What is gathered isn't kept while it isn't used.
+// A gathered value isn't kept between distant uses.
 // STEPS-LABEL: func.func @again
 // STEPS: tp.all_gather
 // STEPS: linalg.matmul

@@ -1,4 +1,4 @@
-// What PyTorch's own tests of its parallel styles assert of the forward pass:
+// The assertions of PyTorch's tests of its parallel styles about the forward pass:
 // the shapes that a rank has, and the collectives. Any collective that isn't
 // checked for is an error.
 // DEFINE: %{check} = FileCheck --implicit-check-not=tp.all_ --implicit-check-not=tp.reduce_scatter --implicit-check-not=tp.exchange --implicit-check-not=tp.permute

@@ -11,7 +11,7 @@
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/direct.yaml | FileCheck %t/direct.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/single.yaml | FileCheck %t/single.yaml
 
-// What one plan asks for leaves the other one's mesh dimension alone.
+// A plan over one mesh dimension doesn't affect the other's.
 //--- two.yaml
 # CHECK: tp.mesh @mesh(dp = 2, tp = 2)
 # CHECK: func.func @main(%[[X:.+]]: tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, {{\[}}{dp}, {}]>}) -> (tensor<8x10xf32> {tp.sharding = #tp.sharding<@mesh, {{\[}}{dp}, {}]>})

@@ -23,7 +23,7 @@
 // RUN: %{verify} WIDTH
 // WIDTH: note: refuted by execution:
 
-// What overflows, or loses bits, mustn't: no input shows that.
+// Flags against overflow and lost bits must be the model's: no input shows a difference.
 // RUN: sed -e 's/arith.addi\(.*\) : /arith.addi\1 overflow<nsw> : /' %t.mlir > %t.bad.mlir
 // RUN: %{verify} OVERFLOW
 // OVERFLOW: note: nor can the programs be tested: 'arith.addi' has no meaning that could be executed

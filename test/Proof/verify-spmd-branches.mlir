@@ -1,4 +1,4 @@
-// What depends on data is executed on several inputs, until each branch has run: a fault is found in either. A sum that is
+// Programs that depend on data are executed on several inputs, until each branch has run: a fault is found in either. A sum that is
 // a maximum is one in the branch that is taken, or in the other one, or in what a loop of unknown length does.
 //
 // RUN: split-file %s %t
@@ -19,7 +19,7 @@
 // WRONG: error: not proven: {{.*}}its parts don't combine by max
 // WRONG: note: refuted by execution: on rank 0, element [0, {{[0-9]}}] of result 0 isn't
 
-// What no input runs isn't said to be right; what constants rule out needn't run.
+// A branch that no input runs isn't accepted, unless constants rule it out.
 // RUN: tp-opt %t/never.mlir --tp-parallelize -o %t/ranks.mlir
 // RUN: sed -e 's/all_reduce sum/all_reduce max/' %t/ranks.mlir > %t/bad.mlir
 // RUN: not tp-opt %t/bad.mlir --tp-verify-spmd=reference=%t/never.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEVER

@@ -1,4 +1,4 @@
-// What programs say of themselves, and what they do besides computing results, has to be right too.
+// The attributes and the side effects of programs are checked too.
 //
 // RUN: tp-opt %s --tp-parallelize -o %t.mlir
 // RUN: tp-opt %t.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s
@@ -31,7 +31,7 @@
 // RUN: %{verify} --check-prefix=UNPLACED
 // UNPLACED: error: not proven, for ranks 1: result 0 has no 'tp.sharding' and 'tp.global_type'
 
-// What a parameter is before the first run.
+// The initial value of a parameter.
 // RUN: sed -e 's/init 0.0/init 1.0/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=INIT
 // INIT: error: the program gives "m" another initial value than the reference

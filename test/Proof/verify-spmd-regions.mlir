@@ -1,4 +1,4 @@
-// What is passed round a loop is proven by induction; a loop that is wrong, at the op in it.
+// Values that a loop carries are proven by induction; a wrong loop is reported at the op in it.
 //
 // RUN: tp-opt %s --tp-parallelize -o %t.mlir
 // RUN: tp-opt %t.mlir --tp-verify-spmd="reference=%s always-execute" -o /dev/null 2>&1 | FileCheck %s

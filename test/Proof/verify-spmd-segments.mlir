@@ -1,4 +1,4 @@
-// What every rank has is cut by segments, without an exchange. Other segments, groups and dimensions aren't proven.
+// Replicated values are cut by segments, without an exchange. Other segments, groups and dimensions aren't proven.
 //
 // RUN: tp-opt %s --tp-parallelize -o %t.mlir
 // RUN: FileCheck %s --check-prefix=RANKS --input-file=%t.mlir

@@ -77,7 +77,7 @@ func.func @row_parallel(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [
 // ORDER-NEXT: tp.all_gather
 // ORDER: note: refuted by execution: on rank 0, element [2, 0] of this op's result isn't element [2, 0] of what the reference computes
 
-// What is right and can't be proven is tested, which must be asked for; or fails where that is too much.
+// A correct program that can't be proven is tested, on request, or fails where that takes too much.
 // RUN: sed -e 's/tp.all_gather %0 dim 0 over @mesh {dp, tp}/tp.all_gather %again dim 0 over @mesh {dp, tp}/' \
 // RUN:     -e 's/%0 = nn.relu.*/&\n%again = nn.relu %0 : tensor<2x4xf32>/' %t.mlir > %t.bad.mlir
 // RUN: not %{verify} 2>&1 | FileCheck %s --check-prefix=TESTED

@@ -20,7 +20,7 @@
 // CHECK: %[[GR:.*]] = nn.mul %[[S]], %[[REST]]
 // CHECK: %[[CUT:.*]] = nn.compare le %[[R]],
 // CHECK: %[[G:.*]] = nn.where %[[CUT]], %{{.*}}, %[[GR]]
-// What was broadcast is summed.
+// The gradient of a broadcast is a sum.
 // CHECK: %[[GB:.*]] = nn.reduce sum %[[G]] dims [0, 1] : tensor<2x4x6xf32> -> tensor<6xf32>
 // CHECK: %[[WT:.*]] = nn.transpose %[[W]] [1, 0] {tp.fqn = "proj"}
 // CHECK: %[[GE:.*]] = nn.linear %[[G]], %[[WT]] {tp.fqn = "proj"}

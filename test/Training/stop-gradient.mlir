@@ -24,7 +24,7 @@ func.func @square(%x: tensor<4x8xf32>) -> tensor<f32> {
 
 // -----
 
-// What comes before it needs no gradient, whatever it is.
+// Ops before it need no gradient: linalg.exp has none.
 
 // CHECK-LABEL: func.func @before
 // CHECK-SAME: -> (tensor<f32>, tensor<6xf32> {tp.name = "grad.w"})

@@ -3,7 +3,7 @@
 // RUN: not tp-opt %t/program.mlir --tp-propagate=forbid-implicit -o %t/out.mlir 2>&1 | FileCheck %s --implicit-check-not=error:
 // RUN: not ls %t/out.mlir
 
-// What a plan asks for may move.
+// Redistributions that a plan asks for are allowed.
 // RUN: tp-opt %S/Inputs/norm_mlp.mlir --tp-parallelize="plan=%t/asked.yaml forbid-implicit" -o /dev/null
 // RUN: not tp-opt %S/Inputs/norm_mlp.mlir --tp-parallelize="plan=%t/implicit.yaml forbid-implicit" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PLAN --implicit-check-not=error:
 // PLAN: norm_mlp.mlir:{{.*}}: error: needs operand 1 as (Replicate), and it is (Partial(sum)): 1024 bytes in 1 collective that nothing asks for

@@ -34,7 +34,7 @@ func.func @step(%x: tensor<4x8xf32>, %g: tensor<4x8xf32>) -> tensor<4x8xf32> {
   return %z : tensor<4x8xf32>
 }
 
-// What needs a collective's result stays behind it, and the collective where it is.
+// Updates that need a collective's result stay behind it, and the collective stays in place.
 // CHECK-LABEL: func.func @reduced
 func.func @reduced(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %w = nn.parameter "w" : tensor<8x8xf32>

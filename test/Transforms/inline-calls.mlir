@@ -22,7 +22,7 @@ func.func @forward(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// What somebody else may call stays.
+// Public functions stay.
 // CHECK: func.func @layer
 // CHECK: func.func @forward
 // CHECK-NEXT: call @layer

@@ -20,7 +20,7 @@ func.func @sum(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {t
   return %l : tensor<f32>
 }
 
-// What it becomes in a training step.
+// The same in a training step.
 // CHECK-LABEL: func.func @training
 // CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>
 // CHECK: %[[M:.*]] = nn.reduce max %[[X]] dims [1] keepdim

@@ -32,7 +32,7 @@ func.func @scatter_add_batch(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@
   return %1 : tensor<100x4xf32>
 }
 
-// What is gathered from a split dimension is a masked lookup in each rank's part.
+// A gather from a split dimension becomes a masked lookup in each rank's block.
 // CHECK-LABEL: func.func @gather
 // CHECK-SAME: %[[X:.*]]: tensor<4x5xf32> {{.*}}, %[[I:.*]]: tensor<4x1xi64>
 // CHECK: tp.shard_offset of 10 over @mesh {tp}

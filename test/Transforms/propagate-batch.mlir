@@ -68,7 +68,7 @@ func.func @part(%x: tensor<4x8xf32> {tp.batch = ["dp"], tp.sharding = #tp.shardi
 //--- lost.mlir
 tp.mesh @mesh(dp = 2)
 
-// What can't be split along the batch runs as it can: three examples of five rows are no even blocks of fifteen.
+// Ops that can't be split along the batch run otherwise: three examples of five rows aren't even blocks of fifteen.
 // CHECK-LABEL: func.func @uneven
 // CHECK: tp.redistribute %{{.*}} to <@mesh, [{}, {}]> {{.*}}nn.reshape needs operand 0
 // CHECK: nn.reshape

@@ -38,7 +38,7 @@ func.func @forward(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}
   return %3 : tensor<8x16xf32>
 }
 
-// What a function fixes for its own arguments holds for every caller.
+// Placements that a function fixes for its arguments hold for every caller.
 // CHECK-LABEL: func.func private @fixed(
 // CHECK-SAME: %arg0: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}
 func.func @fixed(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<8x16xf32> {

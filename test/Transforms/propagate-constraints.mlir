@@ -68,7 +68,7 @@ func.func @open_sum(%x: tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{},
 
 // -----
 
-// What a smaller priority decides stands: the matmul runs split along dp's rows, though the columns are asked for
+// Decisions of a smaller priority stand: the matmul runs split along dp's rows, though the columns are asked for
 // later.
 // CHECK-LABEL: func.func @first_rows
 // CHECK: nn.add {{.*}}{tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}
@@ -125,7 +125,7 @@ func.func @backward_only(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, 
 
 // -----
 
-// What has been decided stands where it no longer spreads to: the argument was split for the sum, and is gathered for
+// Decisions stand where they no longer spread to: the argument was split for the sum, and is gathered for
 // the constraint that comes after.
 // CHECK-LABEL: func.func @stands
 // CHECK-SAME: %arg1: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>}) ->

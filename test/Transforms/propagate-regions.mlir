@@ -30,7 +30,7 @@ func.func @loop(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {
 
 // -----
 
-// What a loop needs of a value from outside is made outside, once.
+// A value from outside a loop is redistributed outside, once.
 // CHECK-LABEL: func.func @hoisted
 // CHECK: %[[W:.+]] = tp.redistribute %arg1 to <@mesh, {{\[}}{}, {}]>
 // CHECK: scf.for

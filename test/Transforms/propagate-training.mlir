@@ -2,7 +2,7 @@
 
 tp.mesh @mesh(tp = 2)
 
-// What is assigned is wanted where the parameter is: a Partial gradient of a replicated parameter is all-reduced, one of
+// An assigned value gets the parameter's placement: a Partial gradient of a replicated parameter is all-reduced, one of
 // a split parameter reduce-scattered.
 // CHECK-LABEL: func.func @update
 // CHECK: %[[G:.*]] = nn.outer_sum {{.*}}partial = {tp: sum}

@@ -76,7 +76,7 @@ func.func @heads(%q: tensor<2x8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, 
   return %6 : tensor<2x8x16xf32>
 }
 
-// What must be whole is gathered once for all that need it.
+// A value that several ops need whole is gathered once.
 // CHECK-LABEL: func.func @whole
 func.func @whole(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
   // CHECK: %[[W:.*]] = tp.redistribute %{{.*}} to <@mesh, [{}, {}]> {fqn = "", reason = "nn.softmax needs operand 0 as (Replicate)"}

@@ -291,7 +291,7 @@ module attributes {tprt.manifest = {ops = [{bytes = 2097152 : i64, flops = 0 : i
 
 // -----
 
-// What the manifest doesn't say isn't guessed.
+// Without flops and bytes in the manifest, a kernel stays a call.
 
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-4: call @

@@ -381,7 +381,7 @@ func.func @other_formula(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %y: memref<8
 #c = affine_map<(m, n, k) -> (m, n)>
 #id = affine_map<(m, n) -> (m, n)>
 
-// What is added has one number per row.
+// An addend with one number per row isn't a bias.
 // CHECK-LABEL: @rows_differ
 // CHECK: tprt.gemm %arg0, %arg1 into %alloc{{.*}} sizes [8, 16, 4]
 // CHECK: linalg.generic

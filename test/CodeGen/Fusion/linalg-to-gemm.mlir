@@ -186,7 +186,7 @@ func.func @row_products(%a: memref<8x4xf32>, %b: memref<8x4xf32>, %c: memref<8xf
   return
 }
 
-// What stays a loop of bf16 adds up in f32, and rounds once.
+// A contraction of bf16 that stays a loop accumulates in f32, and rounds once.
 // CHECK-LABEL: @strided_bf16
 // CHECK-NOT: tprt.gemm
 // CHECK: %[[WIDE:.+]] = memref.alloc() : memref<8x16xf32>

@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --tp-map-kernels-to-gpu --canonicalize --cse --tp-predict-traffic --remarks-filter=tp-predict-traffic --remark-format=emitRemark -o %t 2>&1 | FileCheck %s
 // RUN: tp-opt %s --tp-map-kernels-to-gpu --canonicalize --cse --tp-predict-traffic=max-blocks=2 --remarks-filter=tp-predict-traffic --remark-format=emitRemark -o %t 2>&1 | FileCheck %s
 
-// What each kernel reads and writes: 2 × 64 KiB of @copy, also where only some of its blocks are counted.
+// Bytes that each kernel reads and writes: 2 × 64 KiB of @copy, also where only some of its blocks are counted.
 // CHECK: copy {{.*}}Blocks=16, Launches=2, LeastBytes=131072, LeastSharedPasses=0, MovedBytes=131072, RequestedBytes=131072, SharedPasses=0, Threads=256
 
 // Every second element: all sectors of the source are read for half of what is in them, and each is asked for four times.

@@ -22,7 +22,7 @@ func.func @a(%rank: index {tprt.role = "rank"}, %x: tensor<2x2xf32>) attributes 
   return
 }
 func.func @b(%rank: index {tprt.role = "rank"}, %x: tensor<2x2xf32>) attributes {tp.ranks = array<i64: 1>} {
-  // Who asked for it may differ.
+  // The origin may differ.
   %0 = tp.all_reduce sum %x over @mesh {tp} {fqn = "b"} : tensor<2x2xf32>
   // expected-error @+1 {{collective 1, 'tp.all_gather', has dim 1 : i64 in '@b' and 0 : i64 in '@a': the ranks would wait}}
   %1 = tp.all_gather %0 dim 1 over @mesh {tp} : tensor<2x2xf32> -> tensor<2x4xf32>

@@ -30,7 +30,7 @@ func.func @main(%rank: index {tprt.role = "rank"}, %x: memref<2x4xf32> {tprt.rol
   // Nothing else uses the operand of an all-reduce: in place.
   // CHECK: tprt.collective 3 into %[[SWAPPED]] : tensor<2x4xf32>
   %3 = tp.all_reduce min %6 over @mesh {dp} : tensor<2x4xf32>
-  // What differs from rank to rank is looked up.
+  // An offset that differs from rank to rank is looked up.
   // CHECK: %[[OFFSET64:.+]] = tensor.extract %[[OFFSETS]][%[[RANK]]]
   // CHECK: %[[OFFSET:.+]] = arith.index_cast %[[OFFSET64]]
   // CHECK: tensor.extract_slice %[[IN]][0, %[[OFFSET]]] [2, 2] [1, 1]
@@ -85,7 +85,7 @@ func.func @empty(%rank: index {tprt.role = "rank"}, %x: tensor<0xf32>) -> (tenso
 
 // -----
 
-// What one rank starts, others may run where it stands.
+// A collective that one rank starts may be run by others.
 
 // CHECK: tprt.manifest = {collectives = [
 // CHECK-SAME: kind = "all_gather", {{[^}]*}}started = true}

@@ -40,7 +40,7 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
   %0 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<2x8x4x4xf32>
   // expected-remark@+1 {{([0][1][2]) -> ([0*1][2]) {0=2, 1=8, 2=16} linear={{0}}}}
   %1 = nn.reshape %x : tensor<2x8x16xf32> -> tensor<16x16xf32>
-  // What shares no factor stays whole; what is around it is split all the same.
+  // Dimensions without a common factor stay whole; those around them are split.
   // expected-remark@+1 {{([0][3][2*1]) -> ([0][5][4*1]) {0=4, 1=2, 2=5, 3=3, 4=3, 5=5} whole={2, 3, 4, 5} linear={{0}}}}
   %r = nn.reshape %y : tensor<4x3x10xf32> -> tensor<4x5x6xf32>
   // expected-remark@+1 {{([1][2][0]) -> ([0][1][2]) {0=16, 1=2, 2=8} linear={{0}}}}
@@ -77,7 +77,7 @@ func.func @training(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>, %ids: tensor<
   // Each query head has its own gradients of the key and value that it shares.
   // expected-remark@+1 {{([0][5*6][1][2], [0][5][3][2], [0][5][3][4], [0][5*6][1][4], [0][_][1][3]) -> ([0][5*6][1][2], [0][5*6][3][2], [0][5*6][3][4]) {0=2, 1=8, 2=16, 3=6, 4=10, 5=2, 6=2} whole={1, 2, 3, 4} linear={{3}}}}
   %d:3 = nn.attention_gradient %q, %k, %v gradient %ga mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x10xf32>, tensor<2x4x8x10xf32>, tensor<2x1x8x6xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x10xf32>)
-  // What isn't in the result is summed: batch and sequence.
+  // Factors that aren't in the result are summed: batch and sequence.
   // expected-remark@+1 {{([2][3][0], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{0}, {1}}}}
   %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   // expected-remark@+1 {{([2][3], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{1}}}}

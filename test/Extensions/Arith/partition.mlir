@@ -22,7 +22,7 @@ func.func @constants() -> (tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{tp
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
-// What isn't Partial counts once.
+// A replicated term counts once.
 // CHECK-LABEL: func.func @once
 // CHECK-SAME: %[[X:.*]]: tensor<4xf32> {{.*}}, %[[Y:.*]]: tensor<4xf32>
 func.func @once(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial = {tp: sum}>},

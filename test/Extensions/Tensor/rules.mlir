@@ -74,7 +74,7 @@ func.func @pads(%x: tensor<4x6xf32>, %v: f32, %c: index) {
   ^bb0(%i: index, %j: index):
     tensor.yield %v : f32
   } : tensor<4x6xf32> to tensor<4x9xf32>
-  // What is read at any place is needed whole.
+  // An operand that is read at any index stays whole.
   // expected-remark@+1 {{([_][_], , ) -> () {}}}
   %2 = tensor.extract %x[%c, %c] : tensor<4x6xf32>
   return

@@ -18,7 +18,7 @@
 // RUN: chmod +x bin/ptxas
 // RUN: not env CUDA_HOME=%t tp-compile %s --target=cuda:sm_80,sm_90 -o no.tpx 2>&1 | FileCheck %s --check-prefix=PTXAS
 
-// What can't be compiled for.
+// Targets that can't be compiled for.
 // RUN: not tp-compile %s --target=rocm:gfx90a -o no.tpx 2>&1 | FileCheck %s --check-prefix=ROCM
 // RUN: not tp-compile %s --target=cuda:sm_70 -o no.tpx 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not tp-compile %s --target=cuda -o no.tpx 2>&1 | FileCheck %s --check-prefix=NONE

@@ -1,4 +1,4 @@
-// What computes a large product is measured once, and kept beside the artifact:
+// The library for a large product is measured once, and kept beside the artifact:
 // two runs give the same bits. A file that holds no choices is replaced, with a
 // note; where none can be kept, tiles compute everything.
 

@@ -39,7 +39,7 @@ func.func @apart(%a: tensor<8xf32>, %b: tensor<8xf64>, %c: tensor<65xf32>) -> (t
   return %0, %1, %2, %3, %4, %6 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf64>, tensor<65xf32>, tensor<8xf32>
 }
 
-// What uses the first member waits behind the bucket; the third one is in the next.
+// Uses of the first member wait behind the bucket; the third one is in the next.
 // CHECK-LABEL: func.func @between
 // CHECK-SAME: %[[A:.*]]: tensor<32xf32>, %[[B:.*]]: tensor<32xf32>, %[[C:.*]]: tensor<32xf32>
 func.func @between(%a: tensor<32xf32>, %b: tensor<32xf32>, %c: tensor<32xf32>) -> tensor<32xf32> {

@@ -66,7 +66,7 @@ func.func @split_weight(%x: tensor<8x16xf32>) -> (tensor<8x2xf32>, tensor<8x2xf3
   return %1, %3 : tensor<8x2xf32>, tensor<8x2xf32>
 }
 
-// What is whole is added to the sum: a residual and biases beside it, scaled as the sum is.
+// Terms that aren't Partial are added to the sum: a residual and biases beside it, scaled as the sum is.
 // CHECK-LABEL: func.func @residual
 // CHECK-SAME: %[[X:.*]]: tensor<8x16xf32>, %[[A:.*]]: tensor<8x16xf32>, %[[B:.*]]: tensor<8x16xf32>, %[[P:.*]]: tensor<16xf32>
 func.func @residual(%x: tensor<8x16xf32>, %a: tensor<8x16xf32>, %b: tensor<8x16xf32>, %p: tensor<16xf32>) -> tensor<8x16xf32> {

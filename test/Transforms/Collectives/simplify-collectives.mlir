@@ -76,7 +76,7 @@ func.func @permutes(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, ten
   return %1, %3, %4 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
-// What is permuted once is used itself.
+// The value between two permutes has a use of its own.
 // CHECK-LABEL: func.func @permute_used
 func.func @permute_used(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   // CHECK-COUNT-2: tp.permute
@@ -127,7 +127,7 @@ func.func @in_branches(%c: i1, %x: tensor<2xf32>, %y: tensor<2xf32>) -> tensor<8
   return %5 : tensor<8xf32>
 }
 
-// What is scattered alike before it is added is added first; not where something else uses a block, or dimensions differ.
+// Terms that are scattered alike are added first, unless something else uses a block, or dimensions differ.
 // CHECK-LABEL: func.func @scattered_sums
 // CHECK-SAME: (%[[X:.*]]: tensor<8x4xf32>, %[[Y:.*]]: tensor<8x4xf32>)
 func.func @scattered_sums(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>) -> tensor<2x4xf32> {

@@ -98,7 +98,7 @@ func.func @own_bound(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// What the condition is carried from differs.
+// The condition that the loop carries differs.
 tp.mesh @mesh(tp = 2)
 func.func @carried(%x: tensor<4xf32>, %b: tensor<1xi1> {tp.global_type = tensor<2xi1>, tp.sharding = #tp.sharding<@mesh, [{tp}]>}, %n: index, %true: i1) -> tensor<4xf32> {
   %c0 = arith.constant 0 : index
