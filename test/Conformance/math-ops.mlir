@@ -53,7 +53,7 @@ func.func @loss_classes(%x: tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, 
   return %0 : tensor<f32>
 }
 
-// Norms: a dimension that isn't normalised stays split; one that is gets gathered.
+// Norms: a dimension that isn't normalized stays split; one that is gets gathered.
 // CHECK-LABEL: func.func @norms_kept
 // PLACED-LABEL: func.func @norms_kept
 // PLACED: nn.layer_norm {{.*}}[{tp}, {}, {}]

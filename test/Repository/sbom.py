@@ -34,7 +34,7 @@ def check_license(expression, own, where):
         return
     for part in expression.split(" OR "):
         name, _, exception = part.partition(" WITH ")
-        expect(name in LICENSES or name in own, f"{where}: '{name}' is no known licence")
+        expect(name in LICENSES or name in own, f"{where}: '{name}' is no known license")
         expect(not exception or exception in EXCEPTIONS, f"{where}: '{exception}' is no known exception")
 
 
@@ -49,8 +49,8 @@ def check_document(document):
            "creationInfo.creators names nobody")
     own = set()
     for info in document.get("hasExtractedLicensingInfos", []):
-        expect(re.match(r"LicenseRef-[A-Za-z0-9.-]+\Z", info.get("licenseId", "")), f"licence {info} has no id")
-        expect(info.get("extractedText"), f"licence {info} has no text")
+        expect(re.match(r"LicenseRef-[A-Za-z0-9.-]+\Z", info.get("licenseId", "")), f"license {info} has no id")
+        expect(info.get("extractedText"), f"license {info} has no text")
         own.add(info.get("licenseId"))
 
     ids = ["SPDXRef-DOCUMENT"]

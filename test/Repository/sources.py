@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the form of source files: that clang-format would change nothing, that each begins with a banner of one line
-that has its name, and with its licence, and that a line of a .td file begins at most one `let`.
+that has its name, and with its license, and that a line of a .td file begins at most one `let`.
 
 usage: sources.py --clang-format PROGRAM
 """

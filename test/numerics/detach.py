@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stopped gradients train as in PyTorch: straight-through estimators, vector quantisation, distillation, two branches.
+"""Stopped gradients train as in PyTorch: straight-through estimators, vector quantization, distillation, two branches.
 
 Each model stops gradients by detach(), by torch.no_grad() in a scripted function or by torch.set_grad_enabled(). It is
 trained on 1, 2 and 4 ranks; losses and parameters after some steps are PyTorch's, and every program is proven.

@@ -286,7 +286,7 @@ def execute(tools, directory, model, inputs, passes, outputs):
 
 
 def get_unit(expected):
-    """The distance between neighbours in the type of `expected`, where that is finite."""
+    """The distance between neighbors in the type of `expected`, where that is finite."""
     if expected.dtype not in DTYPES:
         return 0
     info = torch.finfo(expected.dtype)

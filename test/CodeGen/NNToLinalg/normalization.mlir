@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --convert-nn-to-linalg --split-input-file | FileCheck %s
 
-// The variance is taken from centred values.
+// The variance is taken from centered values.
 
 // CHECK-LABEL: @layer_norm
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x8x16xf32>

@@ -87,7 +87,7 @@ func.func @maps(%x: tensor<6x6xf32>, %image: tensor<2x6x6x4xf32>, %kernel: tenso
   ^bb0(%in: f32, %out: f32):
     linalg.yield %in : f32
   } -> tensor<6xf32>
-  // Windows reach into neighbours' blocks; images and channels are split.
+  // Windows reach into neighbors' blocks; images and channels are split.
   // expected-remark@+1 {{([0][_][_][6], [4][5][6][3], [0][1][2][3]) -> ([0][1][2][3]) {0=2, 1=4, 2=4, 3=8, 4=3, 5=3, 6=4} reduction={6} whole={1, 2, 4, 5}}}
   %1 = linalg.conv_2d_nhwc_hwcf ins(%image, %kernel : tensor<2x6x6x4xf32>, tensor<3x3x4x8xf32>) outs(%init : tensor<2x4x4x8xf32>) -> tensor<2x4x4x8xf32>
   return
