@@ -107,8 +107,10 @@ UNARY = {
     "neg": torch.neg,
     "abs": torch.abs,
     "exp": torch.exp,
+    "expm1": torch.expm1,
     "sin": torch.sin,
     "cos": torch.cos,
+    "atan": torch.atan,
     "tanh": torch.tanh,
     "erf": torch.erf,
     "sigmoid": torch.sigmoid,
@@ -116,10 +118,11 @@ UNARY = {
     "relu": torch.relu,
     "floor": torch.floor,
     "ceil": torch.ceil,
+    "round": torch.round,
     "gelu": F.gelu,
     "gelu tanh": lambda x: F.gelu(x, approximate="tanh"),
 }
-POSITIVE = {"log": torch.log, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal}
+POSITIVE = {"log": torch.log, "log1p": torch.log1p, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal}
 
 for dtype in FLOATS:
     for name, function in UNARY.items():

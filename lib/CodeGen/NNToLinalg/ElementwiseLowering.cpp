@@ -126,6 +126,12 @@ static Value emit(nn::ExpOp, BodyBuilder &b, Args args) {
 static Value emit(nn::LogOp, BodyBuilder &b, Args args) {
   return math::LogOp::create(b, args[0]);
 }
+static Value emit(nn::Expm1Op, BodyBuilder &b, Args args) {
+  return math::ExpM1Op::create(b, args[0]);
+}
+static Value emit(nn::Log1pOp, BodyBuilder &b, Args args) {
+  return math::Log1pOp::create(b, args[0]);
+}
 static Value emit(nn::SqrtOp, BodyBuilder &b, Args args) {
   return math::SqrtOp::create(b, args[0]);
 }
@@ -141,6 +147,9 @@ static Value emit(nn::SinOp, BodyBuilder &b, Args args) {
 static Value emit(nn::CosOp, BodyBuilder &b, Args args) {
   return math::CosOp::create(b, args[0]);
 }
+static Value emit(nn::AtanOp, BodyBuilder &b, Args args) {
+  return math::AtanOp::create(b, args[0]);
+}
 static Value emit(nn::TanhOp, BodyBuilder &b, Args args) {
   return math::TanhOp::create(b, args[0]);
 }
@@ -152,6 +161,9 @@ static Value emit(nn::FloorOp, BodyBuilder &b, Args args) {
 }
 static Value emit(nn::CeilOp, BodyBuilder &b, Args args) {
   return math::CeilOp::create(b, args[0]);
+}
+static Value emit(nn::RoundOp, BodyBuilder &b, Args args) {
+  return math::RoundEvenOp::create(b, args[0]);
 }
 static Value emit(nn::SigmoidOp, BodyBuilder &b, Args args) {
   return sigmoid(b, args[0]);
@@ -409,12 +421,13 @@ void addElementwise(RewritePatternSet &patterns) {
 
 void mlir::tp::nnlinalg::populateElementwisePatterns(
     RewritePatternSet &patterns) {
-  addElementwise<nn::NegOp, nn::AbsOp, nn::ExpOp, nn::LogOp, nn::SqrtOp,
-                 nn::RsqrtOp, nn::ReciprocalOp, nn::SinOp, nn::CosOp,
-                 nn::TanhOp, nn::ErfOp, nn::SigmoidOp, nn::SiluOp, nn::ReluOp,
-                 nn::FloorOp, nn::CeilOp, nn::LogicalNotOp, nn::GeluOp,
-                 nn::CastOp, nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp,
-                 nn::FloorDivOp, nn::RemainderOp, nn::PowOp, nn::MaximumOp,
-                 nn::MinimumOp, nn::LogicalAndOp, nn::LogicalOrOp,
-                 nn::LogicalXorOp, nn::CompareOp, nn::WhereOp>(patterns);
+  addElementwise<nn::NegOp, nn::AbsOp, nn::ExpOp, nn::Expm1Op, nn::LogOp,
+                 nn::Log1pOp, nn::SqrtOp, nn::RsqrtOp, nn::ReciprocalOp,
+                 nn::SinOp, nn::CosOp, nn::AtanOp, nn::TanhOp, nn::ErfOp,
+                 nn::SigmoidOp, nn::SiluOp, nn::ReluOp, nn::FloorOp, nn::CeilOp,
+                 nn::RoundOp, nn::LogicalNotOp, nn::GeluOp, nn::CastOp,
+                 nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::FloorDivOp,
+                 nn::RemainderOp, nn::PowOp, nn::MaximumOp, nn::MinimumOp,
+                 nn::LogicalAndOp, nn::LogicalOrOp, nn::LogicalXorOp,
+                 nn::CompareOp, nn::WhereOp>(patterns);
 }

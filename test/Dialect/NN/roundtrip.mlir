@@ -59,6 +59,14 @@ func.func @elementwise(%x: tensor<2x4xf32>, %v: tensor<4xf32>, %b: tensor<2x4xi1
   %14 = nn.floor %x : tensor<2x4xf32>
   // CHECK: nn.ceil
   %15 = nn.ceil %x : tensor<2x4xf32>
+  // CHECK: nn.expm1
+  %expm1 = nn.expm1 %x : tensor<2x4xf32>
+  // CHECK: nn.log1p
+  %log1p = nn.log1p %x : tensor<2x4xf32>
+  // CHECK: nn.atan
+  %atan = nn.atan %x : tensor<2x4xf32>
+  // CHECK: nn.round
+  %round = nn.round %x : tensor<2x4xf32>
   // CHECK: nn.logical_not %{{.*}} : tensor<2x4xi1>
   %16 = nn.logical_not %b : tensor<2x4xi1>
   // CHECK: nn.gelu %{{.*}} : tensor<2x4xf32>

@@ -22,12 +22,15 @@ class NN_UnaryOp<string mnemonic, string what, string linear = "",
 def NN_NegOp : NN_UnaryOp<"neg", "-x", ".linear({{0}})", NN_NumericTensor>;
 def NN_AbsOp : NN_UnaryOp<"abs", "The absolute value", "", NN_NumericTensor>;
 def NN_ExpOp : NN_UnaryOp<"exp", "e to the power of x">;
+def NN_Expm1Op : NN_UnaryOp<"expm1", "exp(x) - 1, exact near 0">;
 def NN_LogOp : NN_UnaryOp<"log", "The natural logarithm">;
+def NN_Log1pOp : NN_UnaryOp<"log1p", "log(1 + x), exact near 0">;
 def NN_SqrtOp : NN_UnaryOp<"sqrt", "The square root">;
 def NN_RsqrtOp : NN_UnaryOp<"rsqrt", "1 / sqrt(x)">;
 def NN_ReciprocalOp : NN_UnaryOp<"reciprocal", "1 / x">;
 def NN_SinOp : NN_UnaryOp<"sin", "The sine">;
 def NN_CosOp : NN_UnaryOp<"cos", "The cosine">;
+def NN_AtanOp : NN_UnaryOp<"atan", "The inverse tangent">;
 def NN_TanhOp : NN_UnaryOp<"tanh", "The hyperbolic tangent">;
 def NN_ErfOp : NN_UnaryOp<"erf", "The error function">;
 def NN_SigmoidOp : NN_UnaryOp<"sigmoid", "1 / (1 + exp(-x))">;
@@ -35,6 +38,7 @@ def NN_SiluOp : NN_UnaryOp<"silu", "x * sigmoid(x)">;
 def NN_ReluOp : NN_UnaryOp<"relu", "max(x, 0)", "", NN_NumericTensor>;
 def NN_FloorOp : NN_UnaryOp<"floor", "The largest integer not above x">;
 def NN_CeilOp : NN_UnaryOp<"ceil", "The smallest integer not below x">;
+def NN_RoundOp : NN_UnaryOp<"round", "The nearest integer, the even one of two">;
 def NN_LogicalNotOp : NN_UnaryOp<"logical_not", "not x", type = NN_BoolTensor, differentiable = 0>;
 
 def NN_GeluOp : NN_RuleOp<"gelu", "ShardingRule::elementwise(*this)", [SameOperandsAndResultType]> {

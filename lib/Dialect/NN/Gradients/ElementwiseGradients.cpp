@@ -40,6 +40,14 @@ void LogOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, div(b, b.getGradient(), getInput()));
 }
 
+void Expm1Op::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, mul(b, b.getGradient(), add(b, b.getResult(), 1)));
+}
+
+void Log1pOp::buildGradient(GradientBuilder &b) {
+  b.setGradient(0, div(b, b.getGradient(), add(b, getInput(), 1)));
+}
+
 void SqrtOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, div(b, b.getGradient(), mul(b, b.getResult(), 2)));
 }
@@ -62,6 +70,11 @@ void SinOp::buildGradient(GradientBuilder &b) {
 void CosOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0,
                 neg(b, mul(b, b.getGradient(), unary<SinOp>(b, getInput()))));
+}
+
+void AtanOp::buildGradient(GradientBuilder &b) {
+  Value x = getInput();
+  b.setGradient(0, div(b, b.getGradient(), add(b, mul(b, x, x), 1)));
 }
 
 void TanhOp::buildGradient(GradientBuilder &b) {
@@ -115,6 +128,7 @@ static void setFlat(GradientBuilder &b, Operation *op) {
 }
 
 void FloorOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
+void RoundOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 void CeilOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 
 bool StopGradientOp::passesGradient() { return false; }
