@@ -52,6 +52,23 @@ func.func @embedding(%ids: tensor<2x8xi64> {tp.sharding = #tp.sharding<@mesh, [{
   return %1 : tensor<2x8x4xf32>
 }
 
+// Split groups: a rank has its own. Split input channels: the sum over the ranks.
+// CHECK-LABEL: func.func @convolution
+func.func @convolution(%x: tensor<2x4x1x8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}, {}, {}]>})
+    -> (tensor<2x6x4x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}, {}]>}) {
+  %v = nn.parameter "groups" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}, {}, {}, {}]>} : tensor<4x2x1x3x3xf32>
+  %w = nn.parameter "channels" {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}, {}]>} : tensor<6x8x3x3xf32>
+  // CHECK: %[[G:.*]] = nn.convolution %{{.*}}, %{{.*}} stride [1, 1] padding [1, 1] dilation [1, 1] {{.*}}: (tensor<2x2x1x8x8xf32>, tensor<2x2x1x3x3xf32>) -> tensor<2x2x2x8x8xf32>
+  %0 = nn.convolution %x, %v stride [1, 1] padding [1, 1] dilation [1, 1] {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}, {}, {}]>} : (tensor<2x4x1x8x8xf32>, tensor<4x2x1x3x3xf32>) -> tensor<2x4x2x8x8xf32>
+  // CHECK: %[[R:.*]] = nn.reshape %[[G]] {{.*}}-> tensor<2x4x8x8xf32>
+  %1 = nn.reshape %0 {tp.sharding = #tp.sharding<@mesh, [{}, {tp}, {}, {}]>} : tensor<2x4x2x8x8xf32> -> tensor<2x8x8x8xf32>
+  // CHECK: %[[C:.*]] = nn.convolution %[[R]], %{{.*}} : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x4x4xf32>
+  // CHECK: tp.all_reduce sum %[[C]]
+  %2 = nn.convolution %1, %w stride [2, 2] padding [1, 1] dilation [1, 1] {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}, {}], partial = {tp: sum}>} : (tensor<2x8x8x8xf32>, tensor<6x8x3x3xf32>) -> tensor<2x6x4x4xf32>
+  %3 = tp.redistribute %2 to <@mesh, [{}, {}, {}, {}]> : tensor<2x6x4x4xf32>
+  return %3 : tensor<2x6x4x4xf32>
+}
+
 // The count of a mean over a split dimension is the whole one.
 // CHECK-LABEL: func.func @mean
 func.func @mean(%x: tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>})

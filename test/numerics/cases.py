@@ -245,6 +245,105 @@ case(
 case("linear of ones", "%o = nn.constant dense<1.0> : {t0}\n%r = nn.linear %o, %1 : {sig}", [rand(3, 8), rand(4, 8)], lambda x, w: F.linear(torch.ones_like(x), w))
 
 
+# --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def get_windows(x, size, counts, stride, padding, dilation, outside=0.0):
+    """(l…, s…) as (l…, k…, p…)."""
+    n = len(size)
+    index, borders = [], []
+    for i in range(n):
+        places = torch.arange(counts[i]) * stride[i] + (torch.arange(size[i]) * dilation[i])[:, None]
+        end = (counts[i] - 1) * stride[i] + (size[i] - 1) * dilation[i] + 1
+        borders = [padding[i], max(0, end - padding[i] - x.shape[i - n])] + borders
+        index.append(places.reshape([*([1] * i), size[i], *([1] * (n - 1)), counts[i], *([1] * (n - 1 - i))]))
+    return F.pad(x, borders, value=outside)[(..., *index)]
+
+
+def fold(x, shape, stride, padding, dilation):
+    """(l…, k…, p…) as (l…, s…), added at each element's place; what lies outside is dropped."""
+    n = len(stride)
+    places = torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape) + 1
+    places = get_windows(places, x.shape[-2 * n : -n], x.shape[-n:], stride, padding, dilation).flatten().long()
+    lead = x.shape[: -2 * n]
+    sums = x.new_zeros(math.prod(lead), math.prod(shape) + 1).index_add(1, places, x.reshape(-1, places.numel()))
+    return sums[:, 1:].reshape(*lead, *shape)
+
+
+def convolve(x, w, counts, stride, padding, dilation):
+    n = len(stride)
+    windows = get_windows(x, w.shape[-n:], counts, stride, padding, dilation)
+    columns = windows.flatten(-n).flatten(-n - 2, -2)  # channels and elements
+    return (w.flatten(-n - 1) @ columns).unflatten(-1, counts)
+
+
+for dtype in FLOATS:
+    # The input, the weight, the windows of the result, stride, padding, dilation.
+    for x, w, *numbers in (
+        ((2, 3, 7, 9), (4, 3, 3, 2), [5, 8], [1, 1], [0, 0], [1, 1]),
+        ((2, 3, 7, 9), (4, 3, 3, 2), [3, 4], [2, 3], [1, 2], [2, 1]),
+        ((2, 3, 7, 9), (4, 3, 3, 2), [9, 3], [1, 3], [1, 0], [1, 1]),  # more at the end, less at the end
+        ((1, 2, 2, 8, 8), (2, 3, 2, 3, 3), [4, 4], [2, 2], [1, 1], [1, 1]),  # groups
+        ((2, 6, 1, 5, 5), (6, 1, 1, 3, 3), [5, 3], [1, 2], [1, 2], [1, 2]),  # depthwise
+        ((2, 6, 1, 5, 5), (6, 2, 1, 2, 2), [4, 4], [1, 1], [0, 0], [1, 1]),
+        ((2, 4, 5, 6), (3, 4, 1, 1), [5, 6], [1, 1], [0, 0], [1, 1]),
+        ((2, 4, 5, 6), (3, 4, 1, 1), [4, 10], [2, 1], [1, 2], [1, 1]),
+        ((2, 3, 8, 4), (5, 3, 4, 2), [2, 2], [4, 2], [0, 0], [1, 1]),  # patches
+        ((0, 4, 5, 6), (3, 4, 2, 2), [4, 5], [1, 1], [0, 0], [1, 1]),
+        ((2, 3, 11), (4, 3, 3), [5], [2], [1], [2]),
+        ((2, 4, 1, 11), (4, 1, 1, 3), [11], [1], [1], [1]),
+        ((1, 2, 4, 5, 3), (3, 2, 2, 3, 2), [3, 2, 4], [1, 2, 1], [0, 1, 1], [1, 1, 1]),
+    ):
+        counts, stride, padding, dilation = numbers
+        empty = " empty" if 0 in x else ""
+        case(
+            f"convolution{empty} {short(dtype)} {x} {w} {numbers}",
+            f"nn.convolution %0, %1 stride {stride} padding {padding} dilation {dilation} : {{sig}}",
+            [rand(*x, dtype=dtype), rand(*w, dtype=dtype)],
+            lambda x, w, numbers=numbers: convolve(x, w, *numbers),
+        )
+    # The image, the size and the number of windows, stride, padding, dilation.
+    for x, *numbers in (
+        ((2, 3, 7, 9), [3, 2], [5, 8], [1, 1], [0, 0], [1, 1]),
+        ((2, 7, 9), [3, 3], [4, 5], [2, 2], [1, 1], [1, 1]),
+        ((7, 9), [2, 3], [3, 4], [3, 2], [0, 1], [2, 1]),
+        ((2, 8, 6), [4, 3], [2, 2], [4, 3], [0, 0], [1, 1]),  # side by side
+        ((2, 8, 6), [2, 1], [3, 3], [3, 2], [0, 0], [1, 1]),  # with gaps
+        ((2, 5, 4), [2, 3], [6, 7], [2, 1], [1, 0], [1, 2]),  # beyond the end
+        ((3, 9), [3], [4], [2], [0], [1]),
+        ((2, 4, 3, 5), [2, 2, 3], [3, 4, 2], [1, 1, 2], [0, 1, 1], [1, 1, 1]),
+    ):
+        size, counts, stride, padding, dilation = numbers
+        attributes = f"stride {stride} padding {padding} dilation {dilation}"
+        name = f"{short(dtype)} {x} {numbers}"
+        windows = (*x[: -len(size)], *size, *counts)
+        for outside in (0.0, 2.5):
+            case(
+                f"windows {outside} {name}",
+                f"nn.windows %0 {attributes} outside {outside} : {{t0}} -> {{t}}",
+                [rand(*x, dtype=dtype)],
+                lambda x, numbers=numbers, outside=outside: get_windows(x, *numbers, outside),
+            )
+        case(
+            f"fold {name}",
+            f"nn.fold %0 {attributes} : {{t0}} -> {{t}}",
+            [rand(*windows, dtype=dtype)],
+            lambda y, shape=x[-len(size) :], rest=numbers[2:]: fold(y, shape, *rest),
+        )
+        for kind in ("max", "sum"):
+            def pool(x, kind=kind, numbers=numbers):
+                n = len(numbers[0])
+                elements = get_windows(x, *numbers, 0.0 if kind == "sum" else -math.inf).flatten(-2 * n, -n - 1)
+                return elements.sum(-n - 1) if kind == "sum" else elements.max(-n - 1).values
+
+            case(
+                f"pool {kind} {name}",
+                f"nn.pool {kind} %0 size {size} {attributes} : {{t0}} -> {{t}}",
+                [rand(*x, dtype=dtype)],
+                pool,
+            )
+
+
 def attention(scale, causal=False):
     return lambda q, k, v, mask=None: F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask, scale=scale, is_causal=causal, enable_gqa=q.dim() == 4

@@ -218,6 +218,30 @@ inline constexpr Instance kInstances[] = {
     {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<4xf32>",
      "nn.nll_loss none %a, %b ignore -100 : (tensor<4x6xf32>, tensor<4xi64>) "
      "-> tensor<4xf32>"},
+    // Windows: convolutions, without groups and with two, and pooling.
+    {"(%a: tensor<2x4x3x3xf32>, %b: tensor<2x4x2x2xf32>) -> "
+     "tensor<2x2x2x3xf32>",
+     "nn.convolution %a, %b stride [1, 2] padding [0, 2] dilation [1, 1] : "
+     "(tensor<2x4x3x3xf32>, tensor<2x4x2x2xf32>) -> tensor<2x2x2x3xf32>"},
+    {"(%a: tensor<2x2x2x3xf32>, %b: tensor<2x2x2x2xf32>) -> "
+     "tensor<2x2x2x2xf32>",
+     "nn.convolution %a, %b stride [1] padding [0] dilation [1] : "
+     "(tensor<2x2x2x3xf32>, tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xf32>"},
+    {"(%a: tensor<2x4x3xf32>) -> tensor<2x4x2x4xf32>",
+     "nn.windows %a stride [1] padding [1] dilation [1] outside 0.0 : "
+     "tensor<2x4x3xf32> -> tensor<2x4x2x4xf32>"},
+    {"(%a: tensor<2x4x3xf32>) -> tensor<2x4x2x4xf32>",
+     "nn.windows %a stride [1] padding [1] dilation [1] outside 1.0 : "
+     "tensor<2x4x3xf32> -> tensor<2x4x2x4xf32>"},
+    {"(%a: tensor<2x4x2x4xf32>) -> tensor<2x4x3xf32>",
+     "nn.fold %a stride [1] padding [1] dilation [1] : tensor<2x4x2x4xf32> -> "
+     "tensor<2x4x3xf32>"},
+    {"(%a: tensor<2x4x4xf32>) -> tensor<2x4x2xf32>",
+     "nn.pool max %a size [3] stride [2] padding [1] dilation [1] : "
+     "tensor<2x4x4xf32> -> tensor<2x4x2xf32>"},
+    {"(%a: tensor<2x4x4xf32>) -> tensor<2x4x2xf32>",
+     "nn.pool sum %a size [3] stride [2] padding [1] dilation [1] : "
+     "tensor<2x4x4xf32> -> tensor<2x4x2xf32>"},
     // Training.
     {"(%a: tensor<2x4x2xf32>, %b: tensor<2x4x6xf32>) -> tensor<2x6xf32>",
      "nn.outer_sum %a, %b : (tensor<2x4x2xf32>, tensor<2x4x6xf32>) -> "

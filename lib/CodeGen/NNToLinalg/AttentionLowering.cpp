@@ -108,7 +108,7 @@ void mlir::tp::nnlinalg::populateAttentionPatterns(
   patterns.add<AttentionPattern>(patterns.getContext());
 }
 
-void mlir::tp::nnlinalg::populateDecompositionPatterns(
+void mlir::tp::nnlinalg::populateAttentionDecompositions(
     RewritePatternSet &patterns) {
   patterns.add<DecomposeGradient>(patterns.getContext());
 }

@@ -12,9 +12,11 @@ namespace mlir::tp::nnlinalg {
 /// Every pattern matches every op of its kind.
 void populateElementwisePatterns(RewritePatternSet &patterns);
 void populateContractionPatterns(RewritePatternSet &patterns);
+void populateConvolutionPatterns(RewritePatternSet &patterns);
 void populateAttentionPatterns(RewritePatternSet &patterns);
 /// Patterns that turn nn ops into other nn ops; the other patterns make none.
-void populateDecompositionPatterns(RewritePatternSet &patterns);
+void populateAttentionDecompositions(RewritePatternSet &patterns);
+void populateConvolutionDecompositions(RewritePatternSet &patterns);
 void populateNormalizationPatterns(RewritePatternSet &patterns);
 void populateReductionPatterns(RewritePatternSet &patterns);
 void populateShapePatterns(RewritePatternSet &patterns);

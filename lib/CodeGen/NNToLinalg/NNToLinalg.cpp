@@ -30,11 +30,13 @@ using namespace mlir::tp;
 /// through their reshapes.
 void tp::convertNNToLinalg(Operation *root, bool onDevice) {
   RewritePatternSet decompositions(root->getContext());
-  nnlinalg::populateDecompositionPatterns(decompositions);
+  nnlinalg::populateAttentionDecompositions(decompositions);
+  nnlinalg::populateConvolutionDecompositions(decompositions);
   walkAndApplyPatterns(root, std::move(decompositions));
   RewritePatternSet patterns(root->getContext());
   nnlinalg::populateElementwisePatterns(patterns);
   nnlinalg::populateContractionPatterns(patterns);
+  nnlinalg::populateConvolutionPatterns(patterns);
   nnlinalg::populateAttentionPatterns(patterns);
   nnlinalg::populateNormalizationPatterns(patterns);
   nnlinalg::populateReductionPatterns(patterns);

@@ -355,3 +355,107 @@ func.func @index_select_result(%x: tensor<2x8xf32>, %i: tensor<3xi64>) {
   %0 = nn.index_select %x, %i dim 1 : (tensor<2x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
   return
 }
+
+// -----
+
+func.func @convolution_stride(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{stride needs 2 entries from 1 to 2147483647, found [1, 0]}}
+  %0 = nn.convolution %x, %w stride [1, 0] padding [0, 0] dilation [1, 1] : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_padding(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{padding needs 2 entries from 0 to 2147483647, found [-1, 0]}}
+  %0 = nn.convolution %x, %w stride [1, 1] padding [-1, 0] dilation [1, 1] : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_dilation(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{dilation needs 2 entries from 1 to 2147483647, found [1]}}
+  %0 = nn.convolution %x, %w stride [1, 1] padding [0, 0] dilation [1] : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_no_dims(%x: tensor<2x4xf32>, %w: tensor<6x4xf32>) {
+  // expected-error@+1 {{stride needs an entry for each spatial dimension, found none}}
+  %0 = nn.convolution %x, %w stride [] padding [] dilation [] : (tensor<2x4xf32>, tensor<6x4xf32>) -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_channels(%x: tensor<2x4x8x8xf32>, %w: tensor<6x3x3x3xf32>) {
+  // expected-error@+1 {{needs input (b, c, s…), weight (m, c, k…) and result (b, m, p…), or all with g before their channels, with 2 spatial dimensions, found 'tensor<2x4x8x8xf32>', 'tensor<6x3x3x3xf32>' and 'tensor<2x6x6x6xf32>'}}
+  %0 = nn.convolution %x, %w stride [1, 1] padding [0, 0] dilation [1, 1] : (tensor<2x4x8x8xf32>, tensor<6x3x3x3xf32>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_groups(%x: tensor<2x4x8x8xf32>, %w: tensor<3x6x8x3xf32>) {
+  // expected-error@+1 {{with 1 spatial dimensions, found 'tensor<2x4x8x8xf32>', 'tensor<3x6x8x3xf32>' and 'tensor<2x4x6x6xf32>'}}
+  %0 = nn.convolution %x, %w stride [1] padding [0] dilation [1] : (tensor<2x4x8x8xf32>, tensor<3x6x8x3xf32>) -> tensor<2x4x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_size(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>) {
+  // expected-error@+1 {{needs a padded input of at most 2^40 elements, but [6, 6] windows of [3, 3] elements of 'tensor<2x4x8x8xf32>' lie in a larger one}}
+  %0 = nn.convolution %x, %w stride [1000000, 1] padding [0, 0] dilation [1, 1000000] : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_element(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf16>) {
+  // expected-error@+1 {{requires the same element type for all operands and results}}
+  %0 = nn.convolution %x, %w stride [1, 1] padding [0, 0] dilation [1, 1] : (tensor<2x4x8x8xf32>, tensor<6x4x3x3xf16>) -> tensor<2x6x6x6xf32>
+  return
+}
+
+// -----
+
+func.func @windows(%x: tensor<2x8x8xf32>) {
+  // expected-error@+1 {{needs (l…, s…) and (l…, k…, p…) with 2 spatial dimensions, found 'tensor<2x8x8xf32>' and 'tensor<3x2x2x4x4xf32>'}}
+  %0 = nn.windows %x stride [2, 2] padding [0, 0] dilation [1, 1] outside 0.0 : tensor<2x8x8xf32> -> tensor<3x2x2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @fold(%x: tensor<2x2x4x4xf32>) {
+  // expected-error@+1 {{needs (l…, k…, p…) and (l…, s…) with 2 spatial dimensions, found 'tensor<2x2x4x4xf32>' and 'tensor<2x8x8xf32>'}}
+  %0 = nn.fold %x stride [2, 2] padding [0, 0] dilation [1, 1] : tensor<2x2x4x4xf32> -> tensor<2x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @pool_kind(%x: tensor<2x8x8xf32>) {
+  // expected-error@+1 {{needs the kind 'max' or 'sum', found 'mean'}}
+  %0 = nn.pool mean %x size [2, 2] stride [2, 2] padding [0, 0] dilation [1, 1] : tensor<2x8x8xf32> -> tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @pool_size(%x: tensor<2x8x8xf32>) {
+  // expected-error@+1 {{size needs 2 entries from 1 to 2147483647, found [2]}}
+  %0 = nn.pool max %x size [2] stride [2, 2] padding [0, 0] dilation [1, 1] : tensor<2x8x8xf32> -> tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @pool_shape(%x: tensor<2x8x8xf32>) {
+  // expected-error@+1 {{needs (l…, s…) and (l…, p…) with 2 spatial dimensions, found 'tensor<2x8x8xf32>' and 'tensor<3x4x4xf32>'}}
+  %0 = nn.pool max %x size [2, 2] stride [2, 2] padding [0, 0] dilation [1, 1] : tensor<2x8x8xf32> -> tensor<3x4x4xf32>
+  return
+}

@@ -123,6 +123,23 @@ func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tenso
   return
 }
 
+// CHECK-LABEL: func.func @convolutions
+func.func @convolutions(%x: tensor<2x4x9x8xf32>, %w: tensor<6x4x3x1xf32>, %y: tensor<2x3x4x9xf32>, %v: tensor<3x2x4x3xf32>) {
+  // CHECK: nn.convolution %{{.*}}, %{{.*}} stride [2, 1] padding [1, 0] dilation [1, 3] : (tensor<2x4x9x8xf32>, tensor<6x4x3x1xf32>) -> tensor<2x6x5x8xf32>
+  %0 = nn.convolution %x, %w stride [2, 1] padding [1, 0] dilation [1, 3] : (tensor<2x4x9x8xf32>, tensor<6x4x3x1xf32>) -> tensor<2x6x5x8xf32>
+  // CHECK: nn.convolution %{{.*}}, %{{.*}} stride [2] padding [0] dilation [1] : (tensor<2x3x4x9xf32>, tensor<3x2x4x3xf32>) -> tensor<2x3x2x4xf32>
+  %1 = nn.convolution %y, %v stride [2] padding [0] dilation [1] : (tensor<2x3x4x9xf32>, tensor<3x2x4x3xf32>) -> tensor<2x3x2x4xf32>
+  // CHECK: %[[WINDOWS:.*]] = nn.windows %{{.*}} stride [2, 2] padding [1, 0] dilation [1, 1] outside 0.000000e+00 : tensor<2x4x9x8xf32> -> tensor<2x4x3x2x5x4xf32>
+  %2 = nn.windows %x stride [2, 2] padding [1, 0] dilation [1, 1] outside 0.0 : tensor<2x4x9x8xf32> -> tensor<2x4x3x2x5x4xf32>
+  // CHECK: nn.fold %[[WINDOWS]] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x3x2x5x4xf32> -> tensor<2x4x9x8xf32>
+  %3 = nn.fold %2 stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x3x2x5x4xf32> -> tensor<2x4x9x8xf32>
+  // CHECK: nn.pool max %{{.*}} size [3, 2] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x9x8xf32> -> tensor<2x4x5x4xf32>
+  %4 = nn.pool max %x size [3, 2] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x9x8xf32> -> tensor<2x4x5x4xf32>
+  // CHECK: nn.pool sum
+  %5 = nn.pool sum %x size [3, 2] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x9x8xf32> -> tensor<2x4x5x4xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @normalizations
 func.func @normalizations(%x: tensor<2x8x16xf32>, %w: tensor<16xf32>) {
   // CHECK: nn.layer_norm %{{.*}} weight %{{.*}} bias %{{.*}} over 1 eps 1.000000e-05 : (tensor<2x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x8x16xf32>
