@@ -31,6 +31,7 @@ public:
   virtual bool isTensor(StringRef name) const = 0;
   /// A number, or a constant tensor of no dimensions.
   virtual bool isNumber(StringRef name) const = 0;
+  virtual bool isString(StringRef name) const = 0;
 
   /// Arguments. If `has` is false for the name, they return a null value, 0,
   /// false, an empty list or an empty string.
@@ -41,6 +42,8 @@ public:
   virtual Scalar scalar(StringRef name) = 0;
   /// A list of integers; a single one counts as a list.
   virtual llvm::SmallVector<int64_t> integers(StringRef name) = 0;
+  /// A list of floating-point numbers.
+  virtual llvm::SmallVector<double> reals(StringRef name) = 0;
   virtual std::string string(StringRef name) = 0;
   int64_t integer(StringRef name) { return scalar(name).integer; }
   double real(StringRef name) { return scalar(name).real; }
@@ -61,6 +64,9 @@ public:
   virtual unsigned numResults() const = 0;
   virtual RankedTensorType resultType(unsigned i = 0) const = 0;
   virtual void setResult(unsigned i, Value value) = 0;
+  /// Gives the buffer that is the argument `name` the value that it has from
+  /// the model's next call on.
+  virtual LogicalResult assign(StringRef name, Value value) = 0;
   LogicalResult result(Value value) {
     setResult(0, value);
     return success();
@@ -124,6 +130,11 @@ AtenTable makeAtenTable();
 
 void addElementwiseOps(AtenTable &table);
 void addContractionOps(AtenTable &table);
+void addConvolutionOps(AtenTable &table);
+void addNormalizationOps(AtenTable &table);
+void addPoolingOps(AtenTable &table);
+void addResizeOps(AtenTable &table);
+void addActivationOps(AtenTable &table);
 void addReductionOps(AtenTable &table);
 void addShapeOps(AtenTable &table);
 void addIndexOps(AtenTable &table);

@@ -275,51 +275,6 @@ static LogicalResult rmsNorm(AtenCall &call, ImportBuilder &b) {
                                            b.getF64FloatAttr(eps)));
 }
 
-/// A per-channel vector (c) against (n, c, …).
-static Value perChannel(ImportBuilder &b, Value vector, int64_t rank) {
-  llvm::SmallVector<int64_t> shape(rank - 1, 1);
-  shape[0] = shapeOf(vector)[0];
-  return b.reshape(vector, shape);
-}
-
-static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
-  if (call.flag("training") || !call.has("running_mean"))
-    return call.unsupported("in training mode: call eval() on the module "
-                            "before saving it");
-  Value v = b.widen(call.tensor("input"));
-  int64_t rank = rankOf(v);
-  auto channels = [&](StringRef name) {
-    return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rank);
-  };
-  Value eps = b.scalar(elementOf(v), call.scalar("eps"));
-  Value scale = unary<nn::RsqrtOp>(b, add(b, channels("running_var"), eps));
-  v = mul(b, sub(b, v, channels("running_mean")), scale);
-  if (call.has("weight"))
-    v = mul(b, v, channels("weight"));
-  if (call.has("bias"))
-    v = add(b, v, channels("bias"));
-  return call.result(castTo(b, v, call.resultElement()));
-}
-
-/// A layer norm over each group of channels.
-static LogicalResult groupNorm(AtenCall &call, ImportBuilder &b) {
-  Value input = call.tensor("input");
-  auto shape = llvm::to_vector(shapeOf(input));
-  int64_t groups = call.integer("num_groups");
-  int64_t count = typeOf(input).getNumElements();
-  if (count == 0)
-    return call.unsupported("of an empty tensor");
-  Value v = b.reshape(input, {shape[0], groups, count / (shape[0] * groups)});
-  v = nn::LayerNormOp::create(b, v, Value(), Value(), b.getI64IntegerAttr(1),
-                              b.getF64FloatAttr(call.real("eps")));
-  v = b.reshape(v, shape);
-  if (call.has("weight"))
-    v = mul(b, v, perChannel(b, call.tensor("weight"), shape.size()));
-  if (call.has("bias"))
-    v = add(b, v, perChannel(b, call.tensor("bias"), shape.size()));
-  return call.result(v);
-}
-
 void mlir::tp::addReductionOps(AtenTable &table) {
   table["sum"] = {.run = reduce<ReduceKind::Sum>,
                   .reads = "self dim keepdim",
@@ -372,11 +327,4 @@ void mlir::tp::addReductionOps(AtenTable &table) {
                          .reads = "input normalized_shape weight bias eps",
                          .noEffect = "cudnn_enable"};
   table["rms_norm"] = {rmsNorm, "input normalized_shape weight eps"};
-  table["batch_norm"] = {
-      .run = batchNorm,
-      .reads = "input weight bias running_mean running_var training eps",
-      .noEffect = "momentum cudnn_enabled"};
-  table["group_norm"] = {.run = groupNorm,
-                         .reads = "input num_groups weight bias eps",
-                         .noEffect = "cudnn_enabled"};
 }

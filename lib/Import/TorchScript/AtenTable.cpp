@@ -13,6 +13,11 @@ AtenTable mlir::tp::makeAtenTable() {
   AtenTable table;
   addElementwiseOps(table);
   addContractionOps(table);
+  addConvolutionOps(table);
+  addNormalizationOps(table);
+  addPoolingOps(table);
+  addResizeOps(table);
+  addActivationOps(table);
   addReductionOps(table);
   addShapeOps(table);
   addIndexOps(table);
@@ -31,7 +36,9 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
       .Cases({"layout", "memory_format", "pin_memory"},
              "where elements lie in memory is the compiler's choice")
       .Cases({"non_blocking", "copy"}, "values are never overwritten")
-      .Cases({"cudnn_enable", "cudnn_enabled"}, "they choose among kernels")
+      .Cases({"cudnn_enable", "cudnn_enabled", "benchmark", "deterministic",
+              "allow_tf32"},
+             "they choose among kernels")
       .Case("momentum", "statistics change in training mode alone")
       .Case("path", "the order of contractions")
       .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")

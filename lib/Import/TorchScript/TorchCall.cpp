@@ -54,6 +54,11 @@ bool TorchCall::isNumber(StringRef name) const {
          constantOf(value->toTensor()).defined();
 }
 
+bool TorchCall::isString(StringRef name) const {
+  const c10::IValue *value = find(name);
+  return value && value->isString();
+}
+
 Value TorchCall::tensor(StringRef name) {
   if (!has(name))
     return Value();
@@ -108,6 +113,17 @@ llvm::SmallVector<int64_t> TorchCall::integers(StringRef name) {
   return result;
 }
 
+llvm::SmallVector<double> TorchCall::reals(StringRef name) {
+  llvm::SmallVector<double> result;
+  const c10::IValue *value = find(name);
+  if (value && value->isDoubleList())
+    for (double element : value->toDoubleList())
+      result.push_back(element);
+  else if (value)
+    misread(name, *value, "numbers");
+  return result;
+}
+
 std::string TorchCall::string(StringRef name) {
   const c10::IValue *value = find(name);
   if (value && !value->isString())
@@ -152,4 +168,14 @@ Type TorchCall::promote(ArrayRef<StringRef> names) {
   else
     type = at::result_type(first->toScalar(), second->toTensor());
   return convertType(context, type);
+}
+
+LogicalResult TorchCall::assign(StringRef name, Value value) {
+  const at::Tensor &meta = find(name)->toTensor();
+  TrackedTensor *tracked = table.find(meta);
+  if (!tracked || !tracked->isBuffer)
+    return unsupported("which writes its argument '" + name +
+                       "', where that is no buffer of the model");
+  table.assign(meta, value);
+  return success();
 }

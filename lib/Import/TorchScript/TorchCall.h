@@ -27,10 +27,12 @@ public:
   bool has(StringRef name) const override;
   bool isTensor(StringRef name) const override;
   bool isNumber(StringRef name) const override;
+  bool isString(StringRef name) const override;
   Value tensor(StringRef name) override;
   llvm::SmallVector<Value> tensors(StringRef name) override;
   Scalar scalar(StringRef name) override;
   llvm::SmallVector<int64_t> integers(StringRef name) override;
+  llvm::SmallVector<double> reals(StringRef name) override;
   std::string string(StringRef name) override;
   std::optional<ConstantIndex> constantIndex(StringRef name,
                                              unsigned i) override;
@@ -41,6 +43,7 @@ public:
     return convertTensorType(context, results[i]);
   }
   void setResult(unsigned i, Value value) override { values[i] = value; }
+  LogicalResult assign(StringRef name, Value value) override;
   LogicalResult unsupported(const llvm::Twine &why) override {
     reason = why.str();
     return failure();

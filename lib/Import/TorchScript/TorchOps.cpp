@@ -497,6 +497,18 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
   if (std::string why = checkTypes(b.getContext(), inputs); !why.empty())
     return unsupported(why);
 
+  std::string assigned;
+  for (const c10::IValue &input : inputs)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      if (TrackedTensor *tracked = table.find(tensor);
+          tracked && tracked->isAssigned)
+        assigned = tracked->fqn;
+    });
+  if (!assigned.empty())
+    return unsupported(": it uses the buffer '" + assigned +
+                       "' again after it has been written, but a new value "
+                       "counts from the next call on");
+
   std::vector<at::Tensor> results;
   for (const c10::IValue &output : outputs)
     forEachTensor(output,
@@ -520,9 +532,9 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
       return unsupported(": its result is sparse");
   if (inPlace) {
     TrackedTensor *receiver = table.find(inputs[0].toTensor());
-    if (receiver && receiver->isParameter())
-      return unsupported(": it writes '" + receiver->fqn +
-                         "', but a model keeps no state between calls");
+    if (receiver && receiver->isParameter() && !receiver->isBuffer)
+      return unsupported(": it writes the parameter '" + receiver->fqn +
+                         "', which a training step alone may do");
     if (receiver && !table.isGradEnabled() && !receiver->isDetached &&
         receiver->value && mayHaveGradient(receiver->value))
       return unsupported(
@@ -552,6 +564,11 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
       llvm::raw_string_ostream(wanted) << expected;
       return unsupported(" with these operands: found " + found +
                          " where PyTorch gives " + wanted);
+    }
+    if (TrackedTensor *tracked = table.find(result);
+        inPlace && tracked && tracked->isBuffer) {
+      table.assign(result, value);
+      continue;
     }
     table.track(result, value).isDetached = !table.isGradEnabled();
     if (inPlace)

@@ -205,6 +205,14 @@ Value TensorTable::largeConstant(const at::Tensor &constant) {
   return value;
 }
 
+void TensorTable::assign(const at::Tensor &buffer, Value value) {
+  // The function has a parameter for each one that it assigns.
+  valueOf(buffer);
+  TrackedTensor *tracked = find(buffer);
+  nn::AssignOp::create(b, b.getStringAttr(tracked->fqn), value, FloatAttr());
+  tracked->isAssigned = true;
+}
+
 void TensorTable::written(const at::Tensor &meta) {
   find(meta)->version = ++versions[storageOf(meta)];
 }

@@ -42,6 +42,8 @@ struct TrackedTensor {
   at::Tensor data;
   std::string fqn;
   bool isBuffer = false;
+  /// Of a buffer: it has got its value for the next call.
+  bool isAssigned = false;
   /// The result of an unsupported op, which has no value.
   bool poisoned = false;
   /// Computed while gradients were off; `value` doesn't stop them yet.
@@ -75,6 +77,10 @@ public:
   Value valueOf(const at::Tensor &meta);
   /// The IR value of a constant.
   Value materialise(const at::Tensor &constant);
+
+  /// Gives a buffer the value that it has from the next call on. It can't be
+  /// used after that.
+  void assign(const at::Tensor &buffer, Value value);
 
   /// In-place writes. After one, all other views of the storage are stale.
   void written(const at::Tensor &meta);

@@ -40,6 +40,30 @@ a.cross_entropy_loss(x[0], n[0], weight=None, reduction=0, ignore_index=2, label
 a.nll_loss(x[0], n[0], weight=p[0, 0], reduction=2, ignore_index=1); a.nll_loss_nd(x[0], n[0], weight=p[0, 0], reduction=0, ignore_index=0)
 a.nll_loss2d(x[:, :, None], n[:, :1, None].expand(2, 1, 4), weight=p[0, 0, :3], reduction=2, ignore_index=1)
 a.mse_loss(x, y, reduction=2); a.mse_loss(x, y, reduction=0)
+a.conv1d(x, y[:, :, :2], p[0, 0, :2], stride=[2], padding=[1], dilation=[2]); a.conv1d(x, y[:, :1, :2].repeat(3, 1, 1)[:3], groups=3)
+a.conv1d(x, y[:, :, :2], padding="same"); a.conv2d(x[None], y[:, :2, :3, None], padding="same", dilation=[2, 1])
+a.conv2d(x[None], y[:, :2, :3, None], p[0, 0, :2], stride=[1, 2], padding=[1, 2], dilation=[2, 1]); a.conv2d(x[None], y[:, :1, :3, None], groups=2)
+a.conv3d(x[None, None], y[:, None, None, :2, :3], p[0, 0, :2], stride=[2, 2, 2], padding=[0, 1, 1], dilation=[1, 2, 1]); a.conv3d(x[None, :, None], y[:, :1, None, None, :2], groups=2)
+a.conv3d(x[None, :, None], y[:, :2, None, None, :2], padding="same")
+a.conv_transpose1d(x, y[0, :, None, :2], p[0, 0, :1], stride=[2], padding=[1], output_padding=[1], dilation=[2]); a.conv_transpose1d(x, y[0, :, None, :2], groups=3)
+a.conv_transpose2d(x[None], y[:, :, :2, None], p[0, 0, :3], stride=[1, 2], padding=[1, 0], output_padding=[0, 1], dilation=[2, 1]); a.conv_transpose2d(x[None], y[:, :, :2, None], groups=2)
+a.conv_transpose3d(x[None, None], y[:1, :2, None, None, :2], p[0, 0, :2], stride=[2, 2, 2], padding=[0, 1, 0], output_padding=[1, 1, 1], dilation=[2, 2, 2]); a.conv_transpose3d(x[None, :, None], y[:, :, None, None, :2], groups=2)
+a.convolution(x, y[:, :, :2], None, [1], [1], [2], False, [0], 1); a.convolution(x, y[0, :, None, :2], p[0, 0, :3], [2], [1], [1], True, [1], 3)
+a._convolution(x[None], y[:, :2, :3, None], None, [2], [1], [1], False, [0], 1, False, True, False, True)
+a.im2col(x, [2, 3], [1, 1], [1, 0], [2, 1]); a.im2col(x[None], [2, 2], [2, 1], [0, 1], [1, 2]); a.col2im(x.reshape(1, 4, 6), [2, 3], [2, 2], [1, 1], [1, 0], [1, 1])
+a.max_pool1d(x, 2, stride=1, padding=1, dilation=2, ceil_mode=True); a.max_pool2d(x, [2, 3], stride=[1, 2], padding=[1, 0], dilation=[2, 1], ceil_mode=True)
+a.max_pool3d(x[None], 2, stride=1, padding=1, dilation=[1, 2, 1], ceil_mode=True)
+a.max_pool1d_with_indices(x, 2, stride=1, padding=1, dilation=2, ceil_mode=True)[1]; a.max_pool2d_with_indices(x, 2, stride=1, padding=1, dilation=2, ceil_mode=True)[1]
+a.max_pool3d_with_indices(x[None], 2, stride=1, padding=1, dilation=[1, 2, 1], ceil_mode=True)[1]
+a.avg_pool1d(x, 2, stride=1, padding=1, ceil_mode=True, count_include_pad=False); a.avg_pool2d(x, 2, stride=[1, 2], padding=1, ceil_mode=True, count_include_pad=False, divisor_override=3)
+a.avg_pool3d(x[None], 2, stride=1, padding=1, ceil_mode=True, count_include_pad=False, divisor_override=3); a.avg_pool3d(x[None], 2, 2, 1, True, False)
+a.upsample_nearest1d(x, [7], scales=1.9); a.upsample_nearest2d(x[None], [5, 9], scales_h=1.7, scales_w=2.3); a.upsample_nearest3d(x[None, None], [3, 5, 9], scales_d=1.6, scales_h=1.7, scales_w=2.3)
+a._upsample_nearest_exact1d(x, [7], scales=1.9); a._upsample_nearest_exact2d(x[None], [5, 9], scales_h=1.7, scales_w=2.3); a._upsample_nearest_exact3d(x[None, None], [3, 5, 9], scales_d=1.6, scales_h=1.7, scales_w=2.3)
+a.upsample_linear1d(x, [7], False, scales=1.9); a.upsample_linear1d(x, [7], True); a.upsample_bilinear2d(x[None], [5, 9], False, scales_h=1.7, scales_w=2.3); a.upsample_bilinear2d(x[None], [5, 2], True)
+a.upsample_trilinear3d(x[None, None], [3, 5, 9], False, scales_d=1.6, scales_h=1.7, scales_w=2.3); a.upsample_bicubic2d(x[None], [5, 9], False, scales_h=1.7, scales_w=2.3); a.upsample_bicubic2d(x[None], [5, 2], True)
+a.celu(x, alpha=0.7); a.elu(x, alpha=0.7, scale=1.5, input_scale=0.5); a.hardshrink(x, lambd=0.2); a.softshrink(x, lambd=0.2); a.threshold(x, 0.1, 20)
+a.batch_norm(x, p[0, :, 0], y[0, :, 0], None, None, True, 0.7, 0.5, False); a.instance_norm(x, p[0, :, 0], y[0, :, 0], None, None, True, 0.7, 0.5, False)
+a.instance_norm(x, p[0, :, 0], y[0, :, 0], y[1, :, 0], p[1, :, 0], False, 0.7, 0.5, False)
 a.cumsum(x, 1, dtype=torch.float64); a.cumsum(n, 0, dtype=torch.float32)
 a.div(x, p, rounding_mode="floor"); a.div(x, p, rounding_mode="trunc"); a.divide(n, 2, rounding_mode="floor"); a.divide(-n, 2, rounding_mode="trunc")
 a.einsum("ij,jk->ik", [x[0], y[0].T], path=[0, 1])
@@ -79,7 +103,9 @@ ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test", ("pa
              ("requires_grad", "requires_grad"): "detach.test",
              ("embedding", "scale_grad_by_freq"): "masked_attention.test"}
 # What a trace makes of ops that are another one's alias, so that there is no call of them.
-ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "sub", "rsub": "sub"}
+ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "sub", "rsub": "sub",
+           "conv1d": "_convolution", "conv2d": "_convolution", "conv3d": "_convolution", "conv_transpose1d": "_convolution",
+           "conv_transpose2d": "_convolution", "conv_transpose3d": "_convolution", "convolution": "_convolution"}
 
 REFUSED = {
     "a.add(x, y, out=torch.empty(2, 3, 4))": "writes its argument 'out'",
@@ -90,7 +116,10 @@ REFUSED = {
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
     "a.cross_entropy_loss(x[0], p[0].softmax(1))": "with class probabilities",
-    "a.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)": "in training mode",
+    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no buffer of the model",
+    "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
+    "a.round(x, decimals=1)": "with argument 'decimals'",
+    "a.max_pool2d(n[None], 2)": "of integers",
 }
 
 

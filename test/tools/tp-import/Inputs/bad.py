@@ -67,6 +67,17 @@ class Counter(nn.Module):
         return x + self.count
 
 
+class Decay(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(4))
+
+    def forward(self, x):
+        with torch.no_grad():
+            self.weight.mul_(0.5)
+        return x + 1
+
+
 class StaleView(nn.Module):
     def forward(self, x):
         y = x * 2
@@ -136,7 +147,7 @@ class FastPath(nn.Module):
 def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
-    models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, StaleView, BadOutput,
+    models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, Decay, StaleView, BadOutput,
               Bytes, Complex, Recurrent, AlphaDropout, TwoInputs]
     for cls in models:
         torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))

@@ -372,3 +372,100 @@ class Torchs(nn.Module):
 
     def forward(self, x):
         return self.layer(x), self.mha(x, x, x, need_weights=False)[0]
+
+
+# --- convolutions ----------------------------------------------------------
+
+
+@case("convolutions", f32(2, 4, 9, 8))
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.strided = nn.Conv2d(4, 6, 3, stride=(2, 1), padding=1, dilation=(1, 2))
+        self.depthwise = nn.Conv2d(6, 12, (1, 3), groups=6, bias=False)
+        self.same = nn.Conv2d(4, 6, (3, 4), padding="same", groups=2)
+        self.valid = nn.Conv2d(4, 6, 2, padding="valid")
+        self.line = nn.Conv1d(4, 3, 3, padding=2)
+        self.volume = nn.Conv3d(2, 3, (1, 3, 2), stride=(1, 2, 1), padding=(0, 1, 0))
+
+    def forward(self, x):
+        y = self.strided(x)
+        return (y, self.depthwise(y), self.strided(x[0]), F.conv2d(x, self.strided.weight), self.same(x), self.valid(x),
+                self.line(x[:, :, 0]), self.line(x[0, :, 0]), self.volume(x[:, :2, None]))
+
+
+@case("convolutions", f32(2, 4, 5, 6))
+class TransposedConvolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.ConvTranspose2d(4, 6, 2, stride=2)
+        self.wide = nn.ConvTranspose2d(4, 6, (3, 4), stride=(2, 3), padding=(1, 0), output_padding=(1, 2), dilation=(2, 1))
+        self.grouped = nn.ConvTranspose2d(4, 6, 3, padding=2, groups=2, bias=False)
+        self.line = nn.ConvTranspose1d(4, 3, 3, stride=2, padding=1, output_padding=1)
+        self.volume = nn.ConvTranspose3d(2, 3, 2)
+
+    def forward(self, x):
+        return self.up(x), self.wide(x), self.grouped(x), self.up(x[0]), self.line(x[:, :, 0]), self.volume(x[:, :2, None])
+
+
+@case("convolutions", f32(2, 3, 8, 9))
+class Windows(nn.Module):
+    def forward(self, x):
+        columns = F.unfold(x, (2, 3), dilation=(1, 2), padding=1, stride=(2, 1))
+        return (columns, F.fold(columns, (8, 9), (2, 3), dilation=(1, 2), padding=1, stride=(2, 1)),
+                F.unfold(x[0], 2, stride=2), x.unfold(2, 3, 2), x.unfold(-1, 2, 2), x.unfold(1, 3, 1))
+
+
+@case("convolutions", f32(2, 3, 8, 9))
+class Pooling(nn.Module):
+    def forward(self, x):
+        values, indices = F.max_pool2d_with_indices(x, 3, 2, 1)
+        return (values, indices, F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, 2), F.max_pool2d(x, (2, 3), (1, 2), (1, 0), (2, 1)),
+                F.max_pool2d(x, 3, 2, ceil_mode=True), F.max_pool1d(x[:, 0], 3, 2), F.max_pool3d(x, 2, 2),
+                F.avg_pool2d(x, 2), F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+                F.avg_pool2d(x, 3, 2, 1, ceil_mode=True), F.avg_pool2d(x, 3, 2, (1, 0), True, False),
+                F.avg_pool2d(x, (2, 3), 1, divisor_override=5), F.avg_pool1d(x[:, 0], 2, 1, 1), F.avg_pool3d(x, 2),
+                F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (4, 3)), F.adaptive_avg_pool2d(x, (3, 5)),
+                F.adaptive_avg_pool1d(x[:, 0], 4), F.adaptive_avg_pool3d(x, (2, 3, 3)), F.adaptive_max_pool2d(x, (3, 5)),
+                F.adaptive_max_pool1d(x[:, 0], 4), F.adaptive_max_pool2d_with_indices(x, (5, 4))[1])
+
+
+@case("convolutions", f32(2, 4, 5, 6))
+class Resizing(nn.Module):
+    def forward(self, x):
+        return (F.interpolate(x, scale_factor=2.0), F.interpolate(x, size=[7, 4]), F.interpolate(x, scale_factor=[1.5, 0.7]),
+                F.interpolate(x[:, :, 0], scale_factor=3.0), F.interpolate(x[:, :, None], size=[2, 5, 9]),
+                F.interpolate(x, size=[7, 4], mode="nearest-exact"), F.interpolate(x, scale_factor=2.0, mode="bilinear"),
+                F.interpolate(x, size=[7, 4], mode="bilinear", align_corners=True),
+                F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+                F.interpolate(x, size=[9, 3], mode="bicubic"), F.interpolate(x, scale_factor=[1.5, 2.0], mode="bicubic", align_corners=True),
+                F.interpolate(x[:, :, 0], size=[9], mode="linear"), F.interpolate(x[:, :, None], size=[2, 3, 9], mode="trilinear"),
+                F.pixel_shuffle(x, 2), F.pixel_unshuffle(x[:, :, :4], 2), F.channel_shuffle(x, 2))
+
+
+@case("convolutions", f32(2, 4, 5, 6))
+class ChannelNorms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.batch, self.group = nn.BatchNorm2d(4), nn.GroupNorm(2, 4)
+        self.instance, self.plain = nn.InstanceNorm2d(4, affine=True), nn.BatchNorm2d(4, affine=False, track_running_stats=False)
+        self.batch.running_mean.normal_()
+        self.batch.running_var.uniform_(0.5, 2)
+
+    def forward(self, x):
+        return self.batch(x), self.group(x), self.instance(x), self.plain(x)
+
+
+@case("elementwise", f32(4, 6))
+class Activations(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.slopes, self.slope = nn.PReLU(6), nn.PReLU()
+
+    def forward(self, x):
+        x = 3 * x
+        p = x.abs() + 0.5
+        return (F.mish(x), F.mish(20 * x), F.elu(x, 0.7), F.elu(100 * x), F.selu(x), F.celu(x, 0.7), F.hardswish(x), F.hardsigmoid(x),
+                self.slopes(x), self.slope(x), torch.expm1(x), torch.log1p(p), torch.log2(p), torch.log10(p), torch.exp2(x),
+                torch.atan(x), torch.round(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.hardshrink(x), F.softshrink(x),
+                F.softsign(x), F.tanhshrink(x))

@@ -93,7 +93,7 @@ BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "maximum": torch
           "remainder": torch.remainder}
 LOGICAL = {name: getattr(torch, name) for name in ("logical_and", "logical_or", "logical_xor")}
 UNARY = {name: getattr(torch, name) for name in
-         ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf",
+         ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf", "expm1", "log1p", "atan", "round",
           "sigmoid", "floor", "ceil", "logical_not", "relu")}
 UNARY["silu"] = F.silu
 COMPARE = [torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge]
@@ -107,6 +107,27 @@ def reduce_dims(x, kind, dims, keepdim):
     for dim in reversed(dims):
         x = x.prod(dim, keepdim=keepdim, dtype=x.dtype)
     return x
+
+
+def windows(x, size, counts, a, outside=0.0):
+    """(l…, s…) as (l…, k…, p…)."""
+    n = len(size)
+    index, borders = [], []
+    for i in range(n):
+        places = torch.arange(counts[i]) * a["stride"][i] + torch.arange(size[i])[:, None] * a["dilation"][i]
+        missing = int(places.max()) + 1 - a["padding"][i] - x.shape[i - n]
+        borders = [a["padding"][i], max(0, missing)] + borders
+        index.append(places.reshape([*([1] * i), size[i], *([1] * (n - 1)), counts[i], *([1] * (n - 1 - i))]))
+    return F.pad(x, borders, value=outside)[(..., *index)]
+
+
+def fold(x, shape, a):
+    """The reverse: the sum of elements at their places."""
+    n = len(a["stride"])
+    with torch.enable_grad():
+        image = torch.zeros(shape, dtype=x.dtype, requires_grad=True)
+        windows(image, x.shape[-2 * n:-n], x.shape[-n:], a).backward(x)
+    return image.grad
 
 
 def run_op(name, x, a, shape, dtype, weights):
@@ -126,6 +147,20 @@ def run_op(name, x, a, shape, dtype, weights):
             return torch.matmul(*x)
         case "linear":
             return F.linear(*x)
+        case "convolution":
+            n = len(a["stride"])
+            columns = windows(x[0], x[1].shape[-n:], shape[-n:], a).flatten(-n).flatten(-n - 2, -2)
+            return (x[1].flatten(-n - 1) @ columns).reshape(shape)
+        case "windows":
+            n = len(a["stride"])
+            return windows(x[0], shape[-2 * n:-n], shape[-n:], a, a["outside"])
+        case "fold":
+            return fold(x[0], shape, a)
+        case "pool":
+            n = len(a["stride"])
+            is_max = a["kind"] == 2
+            elements = windows(x[0], a["size"], shape[-n:], a, -float("inf") if is_max else 0.0)
+            return (torch.amax if is_max else torch.sum)(elements, tuple(range(-2 * n, -n)))
         case "stop_gradient":
             return x[0]
         case "gelu":

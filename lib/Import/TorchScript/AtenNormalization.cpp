@@ -1,0 +1,140 @@
+//===- AtenNormalization.cpp - norms of channels --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "AtenCall.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::nn::expr;
+using nn::ReduceKind;
+
+/// A per-channel vector (c) against (n, c, …).
+static Value perChannel(ImportBuilder &b, Value vector, int64_t rank) {
+  llvm::SmallVector<int64_t> shape(rank - 1, 1);
+  shape[0] = typeOf(vector).getNumElements();
+  return b.reshape(vector, shape);
+}
+
+/// v * weight + bias, where the model has them.
+static Value scaleChannels(AtenCall &call, ImportBuilder &b, Value v) {
+  auto channels = [&](StringRef name) {
+    return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rankOf(v));
+  };
+  if (call.has("weight"))
+    v = mul(b, v, channels("weight"));
+  if (call.has("bias"))
+    v = add(b, v, channels("bias"));
+  return v;
+}
+
+/// (v - mean) / sqrt(variance + eps), where both broadcast.
+static Value normalize(AtenCall &call, ImportBuilder &b, Value v, Value mean,
+                       Value variance) {
+  Value eps = b.scalar(elementOf(v), call.scalar("eps"));
+  Value scale = unary<nn::RsqrtOp>(b, add(b, variance, eps));
+  return mul(b, sub(b, v, mean), scale);
+}
+
+/// The running statistics for the next call: old + momentum * (new - old). The
+/// variance is that of the examples' population.
+static LogicalResult updateStatistics(AtenCall &call, ImportBuilder &b,
+                                      Value mean, Value variance,
+                                      int64_t count) {
+  double unbiased = double(count) / double(std::max<int64_t>(count - 1, 1));
+  auto update = [&](StringRef name, Value value) {
+    Value old = call.tensor(name);
+    value = b.reshape(b.stopGradient(value), shapeOf(old));
+    Type wide = elementOf(value);
+    Value change = sub(b, value, castTo(b, old, wide));
+    change = mul(b, change, b.scalar(wide, call.scalar("momentum")));
+    Value next = add(b, castTo(b, old, wide), change);
+    return call.assign(name, castTo(b, next, elementOf(old)));
+  };
+  if (failed(update("running_mean", mean)))
+    return failure();
+  return update("running_var", mul(b, variance, unbiased));
+}
+
+/// In training mode the statistics are those of the whole batch, also where it
+/// is split over ranks, as in PyTorch's SyncBatchNorm.
+static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
+  Value v = b.widen(call.tensor("input"));
+  int64_t rank = rankOf(v);
+  Value mean, variance;
+  bool isTraining = call.flag("training");
+  bool isRunning = call.has("running_mean") && call.has("running_var");
+  if (!isTraining && isRunning) {
+    auto statistic = [&](StringRef name) {
+      return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rank);
+    };
+    mean = statistic("running_mean");
+    variance = statistic("running_var");
+  } else {
+    llvm::SmallVector<int64_t> dims{0};
+    llvm::append_range(dims, llvm::seq<int64_t>(2, rank));
+    mean = b.reduce(ReduceKind::Mean, v, dims, /*keepdim=*/true);
+    Value centred = sub(b, v, mean);
+    variance = b.reduce(ReduceKind::Mean, mul(b, centred, centred), dims,
+                        /*keepdim=*/true);
+    int64_t channels = shapeOf(v)[1];
+    if (isRunning && failed(updateStatistics(
+                         call, b, mean, variance,
+                         channels ? typeOf(v).getNumElements() / channels : 0)))
+      return failure();
+  }
+  v = normalize(call, b, v, mean, variance);
+  return call.result(
+      castTo(b, scaleChannels(call, b, v), call.resultElement()));
+}
+
+/// A layer norm over each group of channels.
+static LogicalResult normalizeGroups(AtenCall &call, ImportBuilder &b,
+                                     int64_t groups) {
+  Value input = call.tensor("input");
+  auto shape = llvm::to_vector(shapeOf(input));
+  int64_t count = typeOf(input).getNumElements();
+  if (count == 0)
+    return call.unsupported("of an empty tensor");
+  Value v = b.reshape(input, {shape[0], groups, count / (shape[0] * groups)});
+  v = nn::LayerNormOp::create(b, v, Value(), Value(), b.getI64IntegerAttr(1),
+                              b.getF64FloatAttr(call.real("eps")));
+  return call.result(scaleChannels(call, b, b.reshape(v, shape)));
+}
+
+static LogicalResult groupNorm(AtenCall &call, ImportBuilder &b) {
+  return normalizeGroups(call, b, call.integer("num_groups"));
+}
+
+/// Each channel of each example on its own, or by running statistics.
+static LogicalResult instanceNorm(AtenCall &call, ImportBuilder &b) {
+  Value input = call.tensor("input");
+  if (!call.flag("use_input_stats")) {
+    Value v = b.widen(input);
+    auto statistic = [&](StringRef name) {
+      return perChannel(b, castTo(b, call.tensor(name), elementOf(v)),
+                        rankOf(v));
+    };
+    v = normalize(call, b, v, statistic("running_mean"),
+                  statistic("running_var"));
+    return call.result(
+        castTo(b, scaleChannels(call, b, v), call.resultElement()));
+  }
+  if (call.has("running_mean"))
+    return call.unsupported("in training mode with running statistics: make "
+                            "the module with track_running_stats=False");
+  return normalizeGroups(call, b, shapeOf(input)[1]);
+}
+
+void mlir::tp::addNormalizationOps(AtenTable &table) {
+  table["batch_norm"] = {.run = batchNorm,
+                         .reads = "input weight bias running_mean running_var "
+                                  "training momentum eps",
+                         .noEffect = "cudnn_enabled"};
+  table["group_norm"] = {.run = groupNorm,
+                         .reads = "input num_groups weight bias eps",
+                         .noEffect = "cudnn_enabled"};
+  table["instance_norm"] = {
+      .run = instanceNorm,
+      .reads = "input weight bias running_mean running_var use_input_stats eps",
+      .noEffect = "momentum cudnn_enabled"};
+}
