@@ -52,6 +52,7 @@ public:
         if (made->hasAttr(kReshardAttr))
           gathers.push_back(made);
       }
+      chainAssignments(previous);
       result = visit(toBatch.lookupOrDefault(lossCopy), previous);
       for (Operation *gather : gathers)
         gatherAgain(gather, batch);
@@ -71,6 +72,24 @@ private:
     return isa<nn::CastOp, RedistributeOp>(op) && !op.hasAttr(kReshardAttr) &&
            op.getOperand(0).getDefiningOp() &&
            shared.contains(op.getOperand(0).getDefiningOp());
+  }
+
+  /// A batch after the first begins with the values of buffers that the batch
+  /// before it, which ends with `previous`, has assigned. One assignment is
+  /// left.
+  void chainAssignments(Operation *previous) {
+    for (auto assign :
+         llvm::make_early_inc_range(block.getOps<nn::AssignOp>())) {
+      if (previous->isBeforeInBlock(assign))
+        break;
+      for (auto parameter : block.getOps<nn::ParameterOp>())
+        if (parameter.getFqn() == assign.getFqn())
+          parameter.getResult().replaceUsesWithIf(
+              assign.getValue(), [&](OpOperand &use) {
+                return previous->isBeforeInBlock(use.getOwner());
+              });
+      assign.erase();
+    }
   }
 
   static void gatherAgain(Operation *gather, int64_t batch) {

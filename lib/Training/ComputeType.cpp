@@ -25,10 +25,11 @@ class Converter {
 public:
   Converter(FloatType type, Value target) : type(type) {
     if (target)
-      getForwardSlice(target, &loss);
+      getForwardSlice(target, &wide);
   }
 
   void run(Block &block, Value target) {
+    findUpdates(block);
     for (BlockArgument argument : block.getArguments())
       if (argument != target)
         read(argument, OpBuilder::atBlockBegin(&block));
@@ -37,10 +38,24 @@ public:
   }
 
 private:
+  /// What only computes the next values of buffers keeps its type.
+  void findUpdates(Block &block) {
+    DenseSet<Operation *> updates;
+    for (Operation &op : llvm::reverse(block)) {
+      auto isUpdate = [&](Operation *user) { return updates.contains(user); };
+      if (isa<nn::AssignOp>(op) ||
+          (!op.use_empty() && llvm::all_of(op.getUsers(), isUpdate)))
+        updates.insert(&op);
+    }
+    wide.insert(updates.begin(), updates.end());
+  }
+
   void convert(Block &block) {
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
       if (isa<nn::ParameterOp>(op)) {
+        if (wide.contains(&op))
+          continue;
         OpBuilder after(&op);
         after.setInsertionPointAfter(&op);
         read(op.getResult(0), after);
@@ -49,7 +64,7 @@ private:
       } else if (llvm::any_of(op.getOperands(), [&](Value operand) {
                    return converted.contains(operand);
                  })) {
-        if (loss.contains(&op))
+        if (wide.contains(&op))
           widen(&op);
         else
           convert(op);
@@ -121,7 +136,7 @@ private:
   }
 
   FloatType type;
-  SetVector<Operation *> loss;
+  SetVector<Operation *> wide; ///< what keeps f32
   DenseSet<Value> converted;
 };
 

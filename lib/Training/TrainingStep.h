@@ -52,8 +52,9 @@ LogicalResult prepareControlFlow(func::FuncOp function, bool hasComputeType);
 /// arguments, as PyTorch's FSDP does with MixedPrecisionPolicy(param_dtype).
 /// Parameters and float arguments keep their own type and are cast where they
 /// are read. Values that depend on none of them, such as positions, are cast
-/// where they meet such a value. The terminator's operands keep their types,
-/// and so do the values computed from `target`, the loss; `target` may be null.
+/// where they meet such a value. The terminator's operands and the next values
+/// of buffers keep their types, and so do the values computed from `target`,
+/// the loss; `target` may be null.
 void setComputeType(Block &block, FloatType type, Value target);
 
 /// `value` as read by pass number `pass` over the model (`tp.pass`). No other

@@ -283,19 +283,25 @@ def get_others():
 
 
 def train_with_torch(case):
+    """The metrics of each step, and the trained parameters with the buffers that have changed."""
+    buffers = {name: buffer.clone() for name, buffer in case.model.named_buffers()}
     parameters = [parameter for parameter in case.model.parameters() if parameter.requires_grad]
     optimizer = case.make_optimizer(parameters)
     metrics = []
     for _ in range(STEPS):
         optimizer.zero_grad()
-        loss = case.loss(case.model(case.input), case.target)
-        loss.backward()
-        line = {"loss": loss.item()}
+        total = 0
+        for example, target in zip(case.input.chunk(case.batches), case.target.chunk(case.batches)):
+            loss = case.loss(case.model(example), target) / case.batches
+            loss.backward()
+            total += loss.item()
+        line = {"loss": total}
         if "clip_grad_norm" in case.train:
             line["grad_norm"] = nn.utils.clip_grad_norm_(parameters, case.train["clip_grad_norm"]).item()
         optimizer.step()
         metrics.append(line)
-    return metrics, {name: parameter.detach() for name, parameter in case.model.named_parameters()}
+    changed = {name: buffer for name, buffer in case.model.named_buffers() if not torch.equal(buffer, buffers[name])}
+    return metrics, {name: parameter.detach() for name, parameter in case.model.named_parameters()} | changed
 
 
 def run(*command):
@@ -361,6 +367,22 @@ def check(case, tools, folder):
     return "is proven" in proof
 
 
+def check_all(cases, tools, keep):
+    """The exit code; `keep`: a folder for all files, or None."""
+    failures = proven = 0
+    for case in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = keep / case.name.replace(" ", "_") if keep else pathlib.Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                proven += check(case, tools, folder)
+            except AssertionError as error:
+                failures += 1
+                print(f"FAIL {case.name}: {error}", flush=True)
+    print(f"{len(cases) - failures} of {len(cases)} trainings equal PyTorch's, {proven} proven by rules and the others tested")
+    return 1 if failures else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tools", help="where the tools are; PATH by default")
@@ -375,18 +397,7 @@ def main():
     random.Random(0).shuffle(stacks)
     cases = stacks[: options.stacks] + list(get_others())[: options.others] + [get_decoder(options.first + i) for i in range(options.decoders)]
     cases = [case for case in cases if options.filter in case.name]
-    failures = proven = 0
-    for case in cases:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = options.keep / case.name.replace(" ", "_") if options.keep else pathlib.Path(scratch)
-            folder.mkdir(parents=True, exist_ok=True)
-            try:
-                proven += check(case, options.tools, folder)
-            except AssertionError as error:
-                failures += 1
-                print(f"FAIL {case.name}: {error}", flush=True)
-    print(f"{len(cases) - failures} of {len(cases)} trainings equal PyTorch's, {proven} proven by rules and the others tested")
-    return 1 if failures else 0
+    return check_all(cases, options.tools, options.keep)
 
 
 if __name__ == "__main__":
