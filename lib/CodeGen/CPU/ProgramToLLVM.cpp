@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuntimeABI.h"
+#include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -153,6 +154,11 @@ class ConvertProgramToLLVM
     RewritePatternSet expand(context);
     memref::populateExpandStridedMetadataPatterns(expand);
     if (failed(applyPatternsGreedily(module, std::move(expand))))
+      return signalPassFailure();
+    // The offsets of views are affine.
+    RewritePatternSet affine(context);
+    populateAffineToStdConversionPatterns(affine);
+    if (failed(applyPatternsGreedily(module, std::move(affine))))
       return signalPassFailure();
 
     LowerToLLVMOptions options(context);
