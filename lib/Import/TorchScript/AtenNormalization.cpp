@@ -27,12 +27,24 @@ static Value scaleChannels(AtenCall &call, ImportBuilder &b, Value v) {
   return v;
 }
 
-/// (v - mean) / sqrt(variance + eps), where both broadcast.
-static Value normalize(AtenCall &call, ImportBuilder &b, Value v, Value mean,
-                       Value variance) {
-  Value eps = b.scalar(elementOf(v), call.scalar("eps"));
-  Value scale = unary<nn::RsqrtOp>(b, add(b, variance, eps));
-  return mul(b, sub(b, v, mean), scale);
+/// The differences from the mean by the standard deviation, with weight and
+/// bias.
+static LogicalResult normalize(AtenCall &call, ImportBuilder &b, Value centred,
+                               Value variance) {
+  Value eps = b.scalar(elementOf(variance), call.scalar("eps"));
+  Value v = mul(b, centred, unary<nn::RsqrtOp>(b, add(b, variance, eps)));
+  return call.result(
+      castTo(b, scaleChannels(call, b, v), call.resultElement()));
+}
+
+/// By the running statistics.
+static LogicalResult normalizeAsBefore(AtenCall &call, ImportBuilder &b) {
+  Value v = b.widen(call.tensor("input"));
+  auto statistic = [&](StringRef name) {
+    return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rankOf(v));
+  };
+  return normalize(call, b, sub(b, v, statistic("running_mean")),
+                   statistic("running_var"));
 }
 
 /// The running statistics for the next call: old + momentum * (new - old). The
@@ -58,33 +70,21 @@ static LogicalResult updateStatistics(AtenCall &call, ImportBuilder &b,
 /// In training mode the statistics are those of the whole batch, also where it
 /// is split over ranks, as in PyTorch's SyncBatchNorm.
 static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
-  Value v = b.widen(call.tensor("input"));
-  int64_t rank = rankOf(v);
-  Value mean, variance;
-  bool isTraining = call.flag("training");
   bool isRunning = call.has("running_mean") && call.has("running_var");
-  if (!isTraining && isRunning) {
-    auto statistic = [&](StringRef name) {
-      return perChannel(b, castTo(b, call.tensor(name), elementOf(v)), rank);
-    };
-    mean = statistic("running_mean");
-    variance = statistic("running_var");
-  } else {
-    llvm::SmallVector<int64_t> dims{0};
-    llvm::append_range(dims, llvm::seq<int64_t>(2, rank));
-    mean = b.reduce(ReduceKind::Mean, v, dims, /*keepdim=*/true);
-    Value centred = sub(b, v, mean);
-    variance = b.reduce(ReduceKind::Mean, mul(b, centred, centred), dims,
-                        /*keepdim=*/true);
-    int64_t channels = shapeOf(v)[1];
-    if (isRunning && failed(updateStatistics(
-                         call, b, mean, variance,
-                         channels ? typeOf(v).getNumElements() / channels : 0)))
-      return failure();
-  }
-  v = normalize(call, b, v, mean, variance);
-  return call.result(
-      castTo(b, scaleChannels(call, b, v), call.resultElement()));
+  if (!call.flag("training") && isRunning)
+    return normalizeAsBefore(call, b);
+  Value v = b.widen(call.tensor("input"));
+  llvm::SmallVector<int64_t> dims{0};
+  llvm::append_range(dims, llvm::seq<int64_t>(2, rankOf(v)));
+  Value mean = b.reduce(ReduceKind::Mean, v, dims, /*keepdim=*/true);
+  Value centred = sub(b, v, mean);
+  Value variance = b.reduce(ReduceKind::Mean, mul(b, centred, centred), dims,
+                            /*keepdim=*/true);
+  int64_t channels = shapeOf(v)[1];
+  int64_t count = channels ? typeOf(v).getNumElements() / channels : 0;
+  if (isRunning && failed(updateStatistics(call, b, mean, variance, count)))
+    return failure();
+  return normalize(call, b, centred, variance);
 }
 
 /// A layer norm over each group of channels.
@@ -107,22 +107,12 @@ static LogicalResult groupNorm(AtenCall &call, ImportBuilder &b) {
 
 /// Each channel of each example on its own, or by running statistics.
 static LogicalResult instanceNorm(AtenCall &call, ImportBuilder &b) {
-  Value input = call.tensor("input");
-  if (!call.flag("use_input_stats")) {
-    Value v = b.widen(input);
-    auto statistic = [&](StringRef name) {
-      return perChannel(b, castTo(b, call.tensor(name), elementOf(v)),
-                        rankOf(v));
-    };
-    v = normalize(call, b, v, statistic("running_mean"),
-                  statistic("running_var"));
-    return call.result(
-        castTo(b, scaleChannels(call, b, v), call.resultElement()));
-  }
+  if (!call.flag("use_input_stats"))
+    return normalizeAsBefore(call, b);
   if (call.has("running_mean"))
     return call.unsupported("in training mode with running statistics: make "
                             "the module with track_running_stats=False");
-  return normalizeGroups(call, b, shapeOf(input)[1]);
+  return normalizeGroups(call, b, shapeOf(call.tensor("input"))[1]);
 }
 
 void mlir::tp::addNormalizationOps(AtenTable &table) {
