@@ -1,0 +1,43 @@
+// A model that counts its batches and keeps a running mean of its inputs.
+// RUN: split-file %s %t
+// RUN: tp-opt %t/model.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/accumulate.yaml
+// RUN: tp-opt %t/model.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/bf16.yaml
+
+//--- model.mlir
+func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
+  %w = nn.parameter "weight" : tensor<6x8xf32>
+  %old = nn.parameter "mean" frozen {tp.buffer} : tensor<8xf32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %now = nn.reduce mean %x dims [0] : tensor<4x8xf32> -> tensor<8xf32>
+  %sum = nn.add %old, %now : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %new = nn.mul %sum, %half : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  nn.assign "mean", %new : tensor<8xf32>
+  %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+
+//--- accumulate.yaml
+loss: mse
+optimizer: {name: SGD, lr: 0.1}
+accumulate: 2
+# The second batch begins with what the first one has written, and alone assigns.
+# CHECK: %[[OLD:.*]] = nn.parameter "mean"
+# CHECK: %[[SUM:.*]] = nn.add %[[OLD]], %{{.*}} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+# CHECK: %[[FIRST:.*]] = nn.mul %[[SUM]],
+# CHECK-NOT: nn.assign
+# CHECK: %[[SUM:.*]] = nn.add %[[FIRST]], %{{.*}} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+# CHECK: %[[SECOND:.*]] = nn.mul %[[SUM]],
+# CHECK: nn.assign "mean", %[[SECOND]]
+# CHECK-NOT: nn.assign "mean"
+
+//--- bf16.yaml
+loss: mse
+optimizer: {name: SGD, lr: 0.1}
+compute: bf16
+# The input of the statistic is narrow already, the buffer isn't.
+# CHECK: %[[OLD:.*]] = nn.parameter "mean"
+# CHECK: %[[NOW:.*]] = nn.reduce mean %{{.*}} dims [0] : tensor<4x8xf32> -> tensor<8xf32>
+# CHECK: %[[SUM:.*]] = nn.add %[[OLD]], %[[NOW]] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+# CHECK: %[[NEW:.*]] = nn.mul %[[SUM]]
+# CHECK: nn.assign "mean", %[[NEW]] : tensor<8xf32>
+# CHECK: nn.linear {{.*}} -> tensor<4x6xbf16>
