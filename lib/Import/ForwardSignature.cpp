@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Import/ForwardSignature.h"
+#include "JsonText.h"
 #include "tp/Support/InputFile.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -55,25 +55,7 @@ readSignature(const llvm::json::Value &value) {
   return signature;
 }
 
-/// LLVM's parser recurses for each level, and must not exhaust the stack.
 static constexpr int maxDepth = 32;
-
-static bool isTooDeep(llvm::StringRef text) {
-  int depth = 0;
-  bool isString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (isString && c == '\\')
-      ++i;
-    else if (c == '"')
-      isString = !isString;
-    else if (!isString && (c == '[' || c == '{') && ++depth > maxDepth)
-      return true;
-    else if (!isString && (c == ']' || c == '}'))
-      --depth;
-  }
-  return false;
-}
 
 llvm::Expected<ForwardSignatures>
 mlir::tp::readForwardSignatures(llvm::StringRef path) {
@@ -84,10 +66,7 @@ mlir::tp::readForwardSignatures(llvm::StringRef path) {
   auto file = readInput(path);
   if (!file)
     return error(llvm::toString(file.takeError()));
-  if (isTooDeep((*file)->getBuffer()))
-    return error("malformed JSON: nested more deeply than " +
-                 llvm::Twine(maxDepth) + " levels");
-  auto json = llvm::json::parse((*file)->getBuffer());
+  auto json = parseJson((*file)->getBuffer(), maxDepth);
   if (!json)
     return error(llvm::toString(json.takeError()));
   const llvm::json::Object *modules = json->getAsObject();

@@ -26,6 +26,11 @@ static cl::list<std::string> inputTexts(
     cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
              "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1"),
     cl::cat(category));
+static cl::opt<std::string>
+    signaturePath("signature", cl::value_desc("model.signature.json"),
+                  cl::desc("The order and names of the arguments of modules, "
+                           "which tp_trace.py writes"),
+                  cl::cat(category));
 static cl::opt<std::string> outputPath("o", cl::value_desc("model.mlir"),
                                        cl::desc("Where the IR goes, - for "
                                                 "standard output (default)"),
@@ -126,8 +131,15 @@ int main(int argc, char **argv) {
       return fail(input.takeError(), kBadUsage);
     inputs.push_back(std::move(*input));
   }
+  tp::ForwardSignatures signatures;
+  if (!signaturePath.empty()) {
+    auto read = tp::readForwardSignatures(signaturePath);
+    if (!read)
+      return fail(read.takeError(), kBadInput);
+    signatures = std::move(*read);
+  }
   auto model = tp::chooseImporter(importers, modelPath)
-                   .run(&context, modelPath, inputs, llvm::errs());
+                   .run(&context, modelPath, inputs, signatures, llvm::errs());
   if (!model)
     return fail(model.takeError(), kBadInput);
   if (llvm::Error error = writeModel(*model))

@@ -17,7 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Import/TorchScript/TorchArchive.h"
+#include "Import/Aten/TorchArchive.h"
 #include "Import/TorchScript/TorchModule.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"

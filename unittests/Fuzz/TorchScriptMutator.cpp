@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Import/TorchScript/AtenCall.h"
+#include "Import/Aten/AtenCall.h"
 #include "llvm/ADT/StringExtras.h"
 #include <list>
 #include <random>

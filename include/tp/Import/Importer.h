@@ -6,6 +6,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "tp/Import/ForwardSignature.h"
 #include "tp/Import/InputSpec.h"
 #include "tp/Import/SafetensorsWriter.h"
 #include "llvm/Support/CommandLine.h"
@@ -38,7 +39,8 @@ public:
   /// Shapes are static, and everything that depends on shapes alone is folded.
   ///
   /// Inputs are matched to `forward`'s arguments by name. If no name matches,
-  /// they are matched by position, with a note on `notes`.
+  /// they are matched by position, with a note on `notes`. `signatures` say
+  /// what the arguments of modules are where the file doesn't.
   ///
   /// The error is one text for the user: the file is of another format, inputs
   /// or shapes don't fit, or a list of everything in the model that isn't
@@ -46,6 +48,7 @@ public:
   virtual llvm::Expected<ImportedModel> run(MLIRContext *context,
                                             llvm::StringRef path,
                                             llvm::ArrayRef<InputSpec> inputs,
+                                            const ForwardSignatures &signatures,
                                             llvm::raw_ostream &notes) const = 0;
 
   /// Prints the ops that can be imported and, for each, how every argument of

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The part of TorchScript's semantics that isn't in its ops: values,
-// attributes, calls, branches, loops and containers. TorchOps.cpp has the ops,
+// attributes, calls, branches, loops and containers. OpRunner has the ops,
 // TorchModuleCalls.cpp the calls of modules.
 //
 //===----------------------------------------------------------------------===//
 
 #include "TorchInterpreter.h"
-#include "TorchArchive.h"
 #include <torch/csrc/jit/ir/constants.h>
 
 using namespace mlir;
@@ -23,24 +22,17 @@ static constexpr unsigned kMaxDepth = 500;
 /// The limit for all steps together, including nested loops and calls.
 static constexpr int64_t kMaxSteps = 5'000'000;
 /// Lists and strings of more elements than a model's shapes and texts have are
-/// counted; kMaxElements limits their total.
+/// counted.
 static constexpr int64_t kLargeContainer = 1024;
-static constexpr int64_t kMaxElements = int64_t(1) << 26;
 
 //===----------------------------------------------------------------------===//
 // Names
 //===----------------------------------------------------------------------===//
 
-TorchInterpreter::DataKey TorchInterpreter::keyOf(const at::Tensor &tensor) {
-  return {tensor.const_data_ptr(), tensor.sizes().vec(), tensor.strides().vec(),
-          tensor.scalar_type()};
-}
-
 TorchInterpreter::TorchInterpreter(const jit::Module &root, ImportBuilder &b,
-                                   TensorTable &table,
+                                   TensorTable &table, OpRunner &ops,
                                    const ForwardSignatures &signatures)
-    : root(root), b(b), table(table), signatures(signatures),
-      handlers(makeAtenTable()) {
+    : root(root), b(b), table(table), ops(ops), signatures(signatures) {
   nameModules(root._ivalue(), "");
 }
 
@@ -68,7 +60,7 @@ void TorchInterpreter::nameModules(const Object &module,
       table.reserveName(qualified(slot));
       if (tensor.numel() > 0)
         parameterNames.try_emplace(
-            keyOf(tensor), ParameterName{qualified(slot), tensor, rank != 0});
+            DataKey(tensor), ParameterName{qualified(slot), tensor, rank != 0});
     }
   for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
     const c10::IValue &value = module->getSlot(slot);
@@ -90,22 +82,31 @@ std::string mlir::tp::describeLocation(jit::Node &node) {
   return file.empty() ? "" : file + ":" + std::to_string(line);
 }
 
-Location TorchInterpreter::locationOf(jit::Node &node) {
-  MLIRContext *context = b.getContext();
-  std::string text = describeLocation(node);
-  auto [file, line] = StringRef(text).rsplit(':');
-  unsigned number = 0;
-  Location place = UnknownLoc::get(context);
-  if (!line.getAsInteger(10, number))
-    place = FileLineColLoc::get(context, file, number, 0);
-  return NameLoc::get(StringAttr::get(context, currentFqn()), place);
+static TorchOp describeOp(jit::Node &node) {
+  TorchOp op;
+  op.name = node.kind().toQualString();
+  op.schema = node.maybeSchema();
+  op.place = describeLocation(node);
+  op.literals.resize(node.inputs().size());
+  for (auto [i, input] : llvm::enumerate(node.inputs()))
+    op.literals[i] = input->node()->kind() == prim::Constant;
+  if (!node.maybeOperator())
+    return op;
+  op.isRandom = op.schema && node.isNondeterministic();
+  op.execute = [&node](c10::Stack &stack) {
+    size_t count = stack.size();
+    jit::Operation operation = node.getOperation();
+    if (const c10::FunctionSchema *schema = node.maybeSchema())
+      if (schema->is_vararg())
+        stack.emplace_back(int64_t(count));
+    operation(stack);
+  };
+  return op;
 }
 
 void TorchInterpreter::problem(ImportProblem::Kind kind, jit::Node &node,
                                const llvm::Twine &text) {
-  ImportProblem problem{kind, text.str(), currentFqn(), describeLocation(node)};
-  if (!llvm::is_contained(problems, problem))
-    problems.push_back(std::move(problem));
+  ops.problem(kind, describeLocation(node), text);
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,7 +115,6 @@ void TorchInterpreter::problem(ImportProblem::Kind kind, jit::Node &node,
 
 std::optional<c10::IValue>
 TorchInterpreter::run(std::vector<c10::IValue> arguments) {
-  fqns.push_back("");
   Result result =
       callModule(root._ivalue(), root.get_method("forward").function(),
                  std::move(arguments));
@@ -165,7 +165,7 @@ bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
             "the model takes more than " + llvm::Twine(kMaxSteps) + " steps");
     return false;
   }
-  if (!hasRoom(node, 0))
+  if (!ops.hasRoom(describeLocation(node), 0))
     return false;
   if (node.kind() == prim::Constant) {
     if (node.output()->type()->kind() == c10::TypeKind::FunctionType)
@@ -196,7 +196,7 @@ bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
     if (node.kind().is_aten() && node.maybeSchema())
       for (const c10::Argument &result : node.schema().returns())
         if (result.type()->kind() == c10::TypeKind::TensorType)
-          emit(node, {}, {});
+          ops.check(describeOp(node));
     return true;
   }
   bool handled = false;
@@ -272,17 +272,6 @@ bool TorchInterpreter::runLoop(jit::Node &node, Frame &frame) {
 // Containers, attributes, calls
 //===----------------------------------------------------------------------===//
 
-/// Reports a problem if `count` more elements of lists and strings are too
-/// many.
-bool TorchInterpreter::hasRoom(jit::Node &node, double count) {
-  if (numElements + count <= kMaxElements)
-    return true;
-  problem(ImportProblem::Failed, node,
-          "the lists and strings of the model have more than " +
-              llvm::Twine(kMaxElements) + " elements");
-  return false;
-}
-
 static int64_t countElements(const c10::IValue &value) {
   if (value.isList())
     return value.toListRef().size();
@@ -302,7 +291,7 @@ void TorchInterpreter::setOutputs(jit::Node &node, Frame &frame,
   for (const c10::IValue &value : outputs)
     if (int64_t count = countElements(value);
         count > kLargeContainer && isNew(value))
-      numElements += count;
+      ops.countElements(count);
   for (auto [output, value] : llvm::zip(node.outputs(), outputs))
     frame.values[output] = value;
 }
@@ -425,6 +414,12 @@ bool TorchInterpreter::runStructural(jit::Node &node, Frame &frame,
   return true;
 }
 
+void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
+                             std::vector<c10::IValue> inputs) {
+  if (auto outputs = ops.run(describeOp(node), std::move(inputs)))
+    setOutputs(node, frame, *outputs);
+}
+
 void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
                                     const c10::IValue &object) {
   c10::IValue value = object.toObjectRef().getAttr(node.s(attr::name));
@@ -437,8 +432,7 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
                   node.s(attr::name) + "'");
       return;
     }
-    // A tensor without elements has no data that could identify it.
-    auto it = parameterNames.find(keyOf(tensor));
+    auto it = parameterNames.find(DataKey(tensor));
     if (tensor.numel() > 0 && it != parameterNames.end())
       value =
           table.parameter(it->second.data, it->second.fqn, it->second.isBuffer);

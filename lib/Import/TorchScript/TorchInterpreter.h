@@ -4,8 +4,7 @@
 #ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHINTERPRETER_H
 #define TP_LIB_IMPORT_TORCHSCRIPT_TORCHINTERPRETER_H
 
-#include "AtenCall.h"
-#include "TorchTensors.h"
+#include "Import/Aten/TorchOps.h"
 #include "tp/Import/ForwardSignature.h"
 #include <torch/csrc/jit/api/function_impl.h>
 #include <torch/csrc/jit/api/module.h>
@@ -13,37 +12,19 @@
 
 namespace mlir::tp {
 
-/// A problem that prevents the import of a model.
-struct ImportProblem {
-  enum Kind {
-    /// An op, or a form of it, that has no handler.
-    UnsupportedOp,
-    /// The model's behaviour depends on the values in a tensor.
-    DataDependent,
-    /// PyTorch itself fails: shapes that don't fit, an exception.
-    Failed,
-  };
-  Kind kind;
-  std::string text;
-  std::string fqn;
-  std::string location;
-  bool operator==(const ImportProblem &other) const = default;
-};
-
-/// Runs graphs as TorchScript would, on meta tensors, and builds the nn ops of
-/// every op that it encounters. It doesn't stop at a problem: it skips what
-/// depends on it, so one run finds all problems.
+/// Runs graphs as TorchScript would, and passes their ops to `ops`. It doesn't
+/// stop at a problem: it skips what depends on it, so one run finds all
+/// problems.
 class TorchInterpreter {
 public:
   /// `signatures` describe traced modules.
   TorchInterpreter(const torch::jit::Module &root, ImportBuilder &b,
-                   TensorTable &table, const ForwardSignatures &signatures);
+                   TensorTable &table, OpRunner &ops,
+                   const ForwardSignatures &signatures);
 
   /// Calls `forward`; `arguments` don't include the module itself. Returns none
   /// if a problem left the result unknown.
   std::optional<c10::IValue> run(std::vector<c10::IValue> arguments);
-
-  llvm::ArrayRef<ImportProblem> getProblems() const { return problems; }
 
 private:
   using Values = std::unordered_map<const torch::jit::Value *, c10::IValue>;
@@ -91,56 +72,31 @@ private:
                         llvm::ArrayRef<torch::jit::Value *> values,
                         const std::string &fqn, Inputs &inputs);
 
-  // Ops.
   void runOp(torch::jit::Node &node, Frame &frame,
              std::vector<c10::IValue> inputs);
-  bool runOnMeta(torch::jit::Node &node, std::vector<c10::IValue> &stack);
-  bool emit(torch::jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
-            llvm::ArrayRef<c10::IValue> outputs);
-  /// Reports a problem and returns false.
-  bool reportOpaque(torch::jit::Node &node);
-  bool resolveConstants(torch::jit::Node &node,
-                        std::vector<c10::IValue> &inputs);
-  bool hasRoom(torch::jit::Node &node, double count);
   void setOutputs(torch::jit::Node &node, Frame &frame,
                   llvm::ArrayRef<c10::IValue> outputs);
 
   void problem(ImportProblem::Kind kind, torch::jit::Node &node,
                const llvm::Twine &text);
-  const std::string &currentFqn() const { return fqns.back(); }
-  Location locationOf(torch::jit::Node &node);
 
   torch::jit::Module root;
   ImportBuilder &b;
   TensorTable &table;
+  OpRunner &ops;
   const ForwardSignatures &signatures;
   /// How often each module with a signature has been called.
   std::map<std::string, unsigned> numCalls;
-  AtenTable handlers;
   std::unordered_map<const c10::ivalue::Object *, std::string> moduleNames;
-  /// FQNs of tensors by the location of their data in memory; tied tensors
-  /// share an FQN.
-  struct DataKey {
-    const void *data;
-    std::vector<int64_t> sizes, strides;
-    at::ScalarType type;
-    bool operator<(const DataKey &other) const {
-      return std::tie(data, sizes, strides, type) <
-             std::tie(other.data, other.sizes, other.strides, other.type);
-    }
-  };
-  static DataKey keyOf(const at::Tensor &tensor);
   struct ParameterName {
     std::string fqn;
     at::Tensor data;
     bool isBuffer;
   };
+  /// Tied tensors share an FQN.
   std::map<DataKey, ParameterName> parameterNames;
-  std::vector<std::string> fqns;
-  std::vector<ImportProblem> problems;
   unsigned depth = 0;
-  int64_t numSteps = 0;    ///< nodes that have run
-  int64_t numElements = 0; ///< of large lists and strings that nodes returned
+  int64_t numSteps = 0; ///< nodes that have run
 };
 
 /// file:line of a node, or an empty string.

@@ -19,9 +19,6 @@ importTorchModule(MLIRContext *context, const torch::jit::Module &root,
                   llvm::raw_ostream &notes,
                   const ForwardSignatures &signatures);
 
-/// Prints the ops that can be imported, see Importer::printOps().
-void printAtenOps(llvm::raw_ostream &os);
-
 } // namespace mlir::tp
 
 #endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHMODULE_H

@@ -21,7 +21,8 @@ bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
     return false;
   StringRef name = tracked->fqn;
   size_t dot = name.rfind('.');
-  return (dot == StringRef::npos ? "" : name.take_front(dot)) != currentFqn();
+  return (dot == StringRef::npos ? "" : name.take_front(dot)) !=
+         ops.currentFqn();
 }
 
 /// Whether a method's graph was traced: the source locations of its ops are
@@ -158,9 +159,9 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   }
 
   Location outer = b.getLoc();
-  fqns.push_back(name == moduleNames.end() ? currentFqn() : name->second);
-  findForwardNames(graph, values, currentFqn(), entering);
-  table.enterModule(currentFqn());
+  std::string fqn = name == moduleNames.end() ? ops.currentFqn() : name->second;
+  ops.enterModule(fqn);
+  findForwardNames(graph, values, fqn, entering);
   for (auto &[tensor, inner] : constants)
     table.setLocal(tensor, inner);
   OpBuilder::InsertPoint after = b.saveInsertionPoint();
@@ -192,9 +193,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     });
   }
   nn::YieldOp::create(b, outer, yielded);
-  table.leaveModule();
-  std::string fqn = fqns.back();
-  fqns.pop_back();
+  ops.leaveModule();
   b.restoreInsertionPoint(after);
   b.setLoc(outer);
 

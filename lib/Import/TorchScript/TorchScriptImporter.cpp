@@ -1,8 +1,10 @@
 //===- TorchScriptImporter.cpp - the importer of TorchScript --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "TorchArchive.h"
+#include "Import/Aten/AtenCall.h"
+#include "Import/Aten/TorchArchive.h"
 #include "TorchModule.h"
+#include <torch/csrc/jit/serialization/import.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -17,10 +19,11 @@ public:
 
   StringRef getFormat() const override { return "TorchScript"; }
   bool recognizes(StringRef path) const override {
-    return isTorchArchive(path);
+    return isArchive(path, ArchiveFormat::TorchScript);
   }
   llvm::Expected<ImportedModel> run(MLIRContext *context, StringRef path,
                                     llvm::ArrayRef<InputSpec> inputs,
+                                    const ForwardSignatures &signatures,
                                     llvm::raw_ostream &notes) const override;
   void printOps(llvm::raw_ostream &os) const override { printAtenOps(os); }
 
@@ -34,30 +37,26 @@ private:
       cl::desc("Import a scripted model in evaluation mode, without "
                "dropout, also one that was saved in training mode"),
       cl::cat(category)};
-  /// A traced module with several inputs and no signature is marked with
-  /// `nn.traced`.
-  cl::opt<std::string> signaturePath{
-      "signature", cl::value_desc("model.signature.json"),
-      cl::desc("The order and names of the arguments of modules that "
-               "tp_trace.py traced, which it writes"),
-      cl::cat(category)};
 };
 } // namespace
 
-llvm::Expected<ImportedModel>
-TorchScriptImporter::run(MLIRContext *context, StringRef path,
-                         llvm::ArrayRef<InputSpec> inputs,
-                         llvm::raw_ostream &notes) const {
-  ForwardSignatures signatures;
-  if (!signaturePath.empty()) {
-    auto read = readForwardSignatures(signaturePath);
-    if (!read)
-      return read.takeError();
-    signatures = std::move(*read);
+llvm::Expected<ImportedModel> TorchScriptImporter::run(
+    MLIRContext *context, StringRef path, llvm::ArrayRef<InputSpec> inputs,
+    const ForwardSignatures &signatures, llvm::raw_ostream &notes) const {
+  auto format = identifyArchive(path);
+  if (!format)
+    return format.takeError();
+  if (*format != ArchiveFormat::TorchScript)
+    return makeLoadError(path, "this is a torch.export archive (.pt2), not "
+                               "TorchScript");
+  std::optional<torch::jit::Module> root;
+  try {
+    root = torch::jit::load(path.str(), at::kCPU);
+    if (eval)
+      root->eval();
+  } catch (const std::exception &exception) {
+    return makeLoadError(path, describeException(exception));
   }
-  auto root = loadTorchArchive(path, eval);
-  if (!root)
-    return root.takeError();
   // No exception may leave, because the callers are compiled without
   // exceptions.
   try {

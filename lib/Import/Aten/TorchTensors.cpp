@@ -102,6 +102,10 @@ at::Tensor mlir::tp::makeMeta(const at::Tensor &tensor) {
   return meta;
 }
 
+DataKey::DataKey(const at::Tensor &tensor)
+    : data(tensor.const_data_ptr()), sizes(tensor.sizes().vec()),
+      strides(tensor.strides().vec()), type(tensor.scalar_type()) {}
+
 static const c10::StorageImpl *storageOf(const at::Tensor &tensor) {
   return tensor.storage().unsafeGetStorageImpl();
 }
@@ -123,15 +127,16 @@ TrackedTensor &TensorTable::trackPoison(const at::Tensor &meta) {
 
 at::Tensor TensorTable::parameter(const at::Tensor &data,
                                   const std::string &fqn, bool isBuffer) {
-  at::Tensor &meta = parameterMetas[data.unsafeGetTensorImpl()];
-  if (!meta.defined()) {
-    meta = makeMeta(data);
-    meta.set_requires_grad(data.requires_grad());
-    TrackedTensor &tracked = track(meta, Value());
-    tracked.data = data;
-    tracked.fqn = fqn;
-    tracked.isBuffer = isBuffer;
-  }
+  at::Tensor &known = parameterMetas[DataKey(data)];
+  if (known.defined() && data.numel() > 0)
+    return known;
+  at::Tensor meta = makeMeta(data);
+  meta.set_requires_grad(data.requires_grad());
+  TrackedTensor &tracked = track(meta, Value());
+  tracked.data = data;
+  tracked.fqn = fqn;
+  tracked.isBuffer = isBuffer;
+  known = meta;
   return meta;
 }
 

@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
-#define TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
+#ifndef TP_LIB_IMPORT_ATEN_ATENCALL_H
+#define TP_LIB_IMPORT_ATEN_ATENCALL_H
 
 #include "Import/ImportBuilder.h"
 #include "llvm/ADT/StringMap.h"
@@ -128,6 +128,9 @@ using AtenTable = llvm::StringMap<AtenOp>;
 /// All of them.
 AtenTable makeAtenTable();
 
+/// Prints them, see Importer::printOps().
+void printAtenOps(raw_ostream &os);
+
 void addElementwiseOps(AtenTable &table);
 void addContractionOps(AtenTable &table);
 void addConvolutionOps(AtenTable &table);
@@ -151,4 +154,4 @@ inline Value operand(AtenCall &call, ImportBuilder &b, StringRef name,
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_IMPORT_TORCHSCRIPT_ATENCALL_H
+#endif // TP_LIB_IMPORT_ATEN_ATENCALL_H

@@ -1,19 +1,65 @@
 //===- TorchOps.cpp - run and emit the ops of a graph ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "TorchOps.h"
 #include "TorchArchive.h"
 #include "TorchCall.h"
-#include "TorchInterpreter.h"
 #include "TorchSchema.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
-#include <torch/csrc/jit/runtime/operator.h>
 
 using namespace mlir;
 using namespace mlir::tp;
-namespace jit = torch::jit;
+
+/// The limit for the elements of all large lists and strings together.
+static constexpr int64_t kMaxElements = int64_t(1) << 26;
+
+OpRunner::OpRunner(ImportBuilder &b, TensorTable &table)
+    : b(b), table(table), handlers(makeAtenTable()) {}
+
+void OpRunner::enterModule(const std::string &fqn) {
+  fqns.push_back(fqn);
+  table.enterModule(fqn);
+}
+
+void OpRunner::leaveModule() {
+  table.leaveModule();
+  fqns.pop_back();
+}
+
+void OpRunner::problem(ImportProblem::Kind kind, StringRef place,
+                       const llvm::Twine &text) {
+  ImportProblem problem{kind, text.str(), currentFqn(), place.str()};
+  if (!llvm::is_contained(problems, problem))
+    problems.push_back(std::move(problem));
+}
+
+bool OpRunner::hasRoom(StringRef place, double count) {
+  if (numElements + count <= kMaxElements)
+    return true;
+  problem(ImportProblem::Failed, place,
+          "the lists and strings of the model have more than " +
+              llvm::Twine(kMaxElements) + " elements");
+  return false;
+}
+
+/// The name without its namespace.
+static StringRef shortName(const TorchOp &op) {
+  return StringRef(op.name).split("::").second;
+}
+
+/// The module and the source line of an op.
+static Location makeLocation(MLIRContext *context, StringRef fqn,
+                             StringRef place) {
+  auto [file, line] = place.rsplit(':');
+  unsigned number = 0;
+  Location source = UnknownLoc::get(context);
+  if (!line.getAsInteger(10, number))
+    source = FileLineColLoc::get(context, file, number, 0);
+  return NameLoc::get(StringAttr::get(context, fqn), source);
+}
 
 /// Replaces devices: those in archives are of the machine that wrote them.
 static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
@@ -24,14 +70,13 @@ static void setDevices(std::vector<c10::IValue> &inputs, c10::DeviceType type) {
 
 /// An upper bound for the elements that PyTorch adds to a list, or of a list or
 /// string that it makes by repetition; 0 for ops that do neither.
-static double countRepeated(const jit::Node &node,
+static double countRepeated(StringRef kind,
                             llvm::ArrayRef<c10::IValue> inputs) {
   auto getSize = [](const c10::IValue &value) -> double {
     return value.isString() ? value.toStringRef().size()
            : value.isList() ? value.toListRef().size()
                             : 0;
   };
-  StringRef kind = node.kind().toUnqualString();
   kind.consume_back("_"); // in place
   if (kind == "extend" || kind == "add")
     return inputs.size() > 1 && inputs[0].isList() ? getSize(inputs[1]) : 0;
@@ -73,11 +118,10 @@ static bool mayOverflowQuotient(const at::Tensor &dividend,
 
 /// Checks integers that PyTorch divides by the processor's instruction, which
 /// may end the process. Returns the problem, or an empty string.
-static std::string checkDivision(const jit::Node &node,
+static std::string checkDivision(StringRef kind,
                                  llvm::ArrayRef<c10::IValue> inputs) {
-  if (StringRef(node.kind().toUnqualString()).starts_with("div") &&
-      inputs.size() == 3 && inputs[0].isTensor() && inputs[2].isString() &&
-      inputs[2].toStringRef() == "trunc" &&
+  if (kind.starts_with("div") && inputs.size() == 3 && inputs[0].isTensor() &&
+      inputs[2].isString() && inputs[2].toStringRef() == "trunc" &&
       mayOverflowQuotient(inputs[0].toTensor(),
                           inputs[1].isTensor()
                               ? inputs[1].toTensor()
@@ -85,11 +129,11 @@ static std::string checkDivision(const jit::Node &node,
     return "a quotient of the smallest integer and -1 has too many bits";
   if (!llvm::is_contained({"floordiv", "remainder", "divmod", "gcd",
                            "__round_to_zero_floordiv"},
-                          StringRef(node.kind().toUnqualString())) ||
+                          kind) ||
       inputs.size() != 2 || !inputs[0].isInt() || !inputs[1].isInt())
     return "";
   int64_t dividend = inputs[0].toInt(), divisor = inputs[1].toInt();
-  bool isGcd = StringRef(node.kind().toUnqualString()) == "gcd";
+  bool isGcd = kind == "gcd";
   if (divisor == 0 && !isGcd)
     return "division of " + std::to_string(dividend) + " by 0";
   if (llvm::is_contained({dividend, divisor},
@@ -98,15 +142,6 @@ static std::string checkDivision(const jit::Node &node,
     return "the quotient of " + std::to_string(dividend) + " and " +
            std::to_string(divisor) + " has more than 64 bits";
   return "";
-}
-
-static void execute(jit::Node &node, std::vector<c10::IValue> &stack) {
-  size_t count = stack.size();
-  jit::Operation operation = node.getOperation();
-  if (const c10::FunctionSchema *schema = node.maybeSchema())
-    if (schema->is_vararg())
-      stack.emplace_back(int64_t(count));
-  operation(stack);
 }
 
 /// Whether PyTorch failed because it has no meta kernel in C++ for an op, and
@@ -129,14 +164,13 @@ static bool hasOpaqueTensors(llvm::ArrayRef<c10::IValue> values) {
   return found;
 }
 
-bool TorchInterpreter::runOnMeta(jit::Node &node,
-                                 std::vector<c10::IValue> &stack) {
+bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   std::vector<c10::IValue> inputs = stack;
   try {
     setDevices(stack, c10::kMeta);
-    execute(node, stack);
+    op.execute(stack);
     if (hasOpaqueTensors(stack))
-      return reportOpaque(node);
+      return reportOpaque(op);
     return true;
   } catch (const std::exception &exception) {
     if (!lacksMetaKernel(exception)) {
@@ -146,9 +180,9 @@ bool TorchInterpreter::runOnMeta(jit::Node &node,
           shapes += shapes.empty() ? "" : ", ";
           shapes += c10::str(tensor.sizes(), " ", tensor.scalar_type());
         });
-      problem(ImportProblem::Failed, node,
-              StringRef(node.kind().toQualString()) + ": " +
-                  describeException(exception) + " (operands: " + shapes + ")");
+      problem(ImportProblem::Failed, op.place,
+              op.name + ": " + describeException(exception) +
+                  " (operands: " + shapes + ")");
       return false;
     }
   }
@@ -163,35 +197,34 @@ bool TorchInterpreter::runOnMeta(jit::Node &node,
       }));
     setDevices(stack, c10::kCPU);
     try {
-      execute(node, stack);
+      op.execute(stack);
     } catch (const std::exception &exception) {
       if (value == 0)
         continue;
-      problem(ImportProblem::Failed, node,
-              StringRef(node.kind().toQualString()) + ": " +
-                  describeException(exception));
+      problem(ImportProblem::Failed, op.place,
+              op.name + ": " + describeException(exception));
       return false;
     }
     break;
   }
   if (hasOpaqueTensors(stack))
-    return reportOpaque(node);
+    return reportOpaque(op);
   for (c10::IValue &output : stack)
     output = mapTensors(output, makeMeta);
   return true;
 }
 
-bool TorchInterpreter::reportOpaque(jit::Node &node) {
-  problem(ImportProblem::UnsupportedOp, node,
-          "unsupported op '" + c10::toString(node.schema()) +
+bool OpRunner::reportOpaque(const TorchOp &op) {
+  problem(ImportProblem::UnsupportedOp, op.place,
+          "unsupported op '" + c10::toString(*op.schema) +
               "': its result is sparse, nested or quantized");
   return false;
 }
 
 /// Replaces constants that have been overwritten with data by their current
 /// values.
-bool TorchInterpreter::resolveConstants(jit::Node &node,
-                                        std::vector<c10::IValue> &inputs) {
+bool OpRunner::resolveConstants(const TorchOp &op,
+                                std::vector<c10::IValue> &inputs) {
   bool stale = false;
   for (c10::IValue &input : inputs)
     input = mapTensors(input, [&](const at::Tensor &tensor) {
@@ -200,8 +233,8 @@ bool TorchInterpreter::resolveConstants(jit::Node &node,
       return now.defined() ? now : tensor;
     });
   if (stale)
-    problem(ImportProblem::UnsupportedOp, node,
-            StringRef(node.kind().toQualString()) +
+    problem(ImportProblem::UnsupportedOp, op.place,
+            op.name +
                 " reads a tensor of which another view was written in place");
   return !stale;
 }
@@ -222,14 +255,16 @@ static StringRef explainRandom(const c10::FunctionSchema &schema) {
 
 /// Tracing turns Python's numbers into 0-d tensors. In type promotion they must
 /// stay as weak as numbers: int tensor + 1.5 has the default float type.
-static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
+static void wrapNumbers(const TorchOp &op, std::vector<c10::IValue> &inputs) {
+  if (op.literals.none())
+    return;
   // With one operand there is nothing to promote, and the result of a
   // conversion is a tensor.
   if (llvm::count_if(inputs,
                      [](const c10::IValue &v) { return v.isTensor(); }) < 2)
     return;
-  for (auto [value, input] : llvm::zip_equal(node.inputs(), inputs)) {
-    if (value->node()->kind() != c10::prim::Constant || !input.isTensor() ||
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (!op.literals.test(i) || !input.isTensor() ||
         !input.toTensor().defined() || input.toTensor().dim() != 0)
       continue;
     at::Tensor number = input.toTensor().clone();
@@ -241,20 +276,54 @@ static void wrapNumbers(jit::Node &node, std::vector<c10::IValue> &inputs) {
   }
 }
 
-void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
-                             std::vector<c10::IValue> inputs) {
-  StringRef name = node.kind().toQualString();
-  const c10::FunctionSchema *schema = node.maybeSchema();
-  if (!node.maybeOperator()) {
-    problem(ImportProblem::UnsupportedOp, node,
-            "unsupported op '" + name + "'");
-    return;
+void OpRunner::poison(llvm::ArrayRef<c10::IValue> outputs) {
+  for (const c10::IValue &output : outputs)
+    forEachTensor(output, [&](const at::Tensor &tensor) {
+      if (tensor.is_meta())
+        table.trackPoison(tensor);
+    });
+}
+
+/// Runs ops on numbers, lists, shapes and constants: PyTorch itself computes
+/// the result.
+OpRunner::Results OpRunner::runOnData(const TorchOp &op, c10::Stack stack) {
+  StringRef kind = shortName(op);
+  double repeated = countRepeated(kind, stack);
+  if (!hasRoom(op.place, repeated))
+    return std::nullopt;
+  // A list that grows isn't new, so count its elements here.
+  if (kind.ends_with("_") || kind == "extend")
+    countElements(static_cast<int64_t>(repeated));
+  if (std::string why = checkDivision(kind, stack); !why.empty()) {
+    problem(ImportProblem::Failed, op.place, op.name + ": " + why);
+    return std::nullopt;
+  }
+  try {
+    setDevices(stack, c10::kCPU);
+    op.execute(stack);
+    if (!hasOpaqueTensors(stack))
+      return stack;
+    reportOpaque(op);
+  } catch (const std::exception &exception) {
+    problem(ImportProblem::Failed, op.place,
+            op.name + ": " + describeException(exception));
+  }
+  return std::nullopt;
+}
+
+OpRunner::Results OpRunner::run(const TorchOp &op,
+                                std::vector<c10::IValue> inputs) {
+  const c10::FunctionSchema *schema = op.schema;
+  if (!op.execute) {
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + op.name + "'");
+    return std::nullopt;
   }
   bool computes = computesTensors(schema);
-  if (computes && !resolveConstants(node, inputs))
-    return;
+  if (computes && !resolveConstants(op, inputs))
+    return std::nullopt;
   if (computes)
-    wrapNumbers(node, inputs);
+    wrapNumbers(op, inputs);
   bool onModelData = false, poisoned = false;
   for (const c10::IValue &input : inputs)
     forEachTensor(input, [&](const at::Tensor &tensor) {
@@ -262,31 +331,31 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
       if (tensor.is_meta()) {
         TrackedTensor *tracked = table.find(tensor);
         poisoned |= !tracked || tracked->poisoned;
+        if (tracked && !tracked->missing.empty())
+          problem(ImportProblem::UnsupportedOp, op.place, tracked->missing);
       }
     });
 
-  if (onModelData && readsData(name)) {
+  if (onModelData && readsData(op.name)) {
     if (!poisoned)
-      problem(ImportProblem::DataDependent, node,
-              "data-dependent control flow: " + name +
+      problem(ImportProblem::DataDependent, op.place,
+              "data-dependent control flow: " + op.name +
                   " needs the value of a tensor, which only a run knows");
-    return;
+    return std::nullopt;
   }
-  if (name == "prim::device" && onModelData) {
-    frame.values[node.output()] = c10::Device(c10::kCPU);
-    return;
-  }
-  if (schema && onModelData && StringRef(name).contains("nested_tensor")) {
-    problem(ImportProblem::UnsupportedOp, node,
-            "unsupported op '" + name +
+  if (op.name == "prim::device" && onModelData)
+    return std::vector<c10::IValue>{c10::Device(c10::kCPU)};
+  if (schema && onModelData && StringRef(op.name).contains("nested_tensor")) {
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + op.name +
                 "': PyTorch's fast path for nn.TransformerEncoder packs a "
                 "padded batch by it; make the encoder with "
                 "enable_nested_tensor=False, or, for a model that is traced, "
                 "call torch.backends.mha.set_fastpath_enabled(False) before "
                 "that");
-    return;
+    return std::nullopt;
   }
-  std::vector<c10::IValue> stack = inputs;
+  c10::Stack stack = inputs;
   if (computes && onModelData && usesShapeAlone(baseName(*schema))) {
     at::Tensor self = inputs[0].toTensor();
     stack[0] =
@@ -296,50 +365,26 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
       return v.isTensor() && v.toTensor().is_meta();
     });
   }
-  if (schema && node.isNondeterministic()) {
+  if (schema && op.isRandom) {
     if (!handlers.count(baseName(*schema))) {
-      problem(ImportProblem::UnsupportedOp, node,
+      problem(ImportProblem::UnsupportedOp, op.place,
               "unsupported op '" + c10::toString(*schema) + "'" +
                   explainRandom(*schema));
-      return;
+      return std::nullopt;
     }
     // Dropout and attention with dropout: the handler deals with randomness, so
     // the op isn't folded.
     onModelData = true;
   }
 
-  if (!onModelData || !computes) {
-    // PyTorch runs ops on numbers, lists, shapes and constants directly.
-    double repeated = countRepeated(node, stack);
-    if (!hasRoom(node, repeated))
-      return;
-    // A list that grows isn't new, so count its elements here.
-    StringRef kind = node.kind().toUnqualString();
-    if (kind.ends_with("_") || kind == "extend")
-      numElements += static_cast<int64_t>(repeated);
-    if (std::string why = checkDivision(node, stack); !why.empty()) {
-      problem(ImportProblem::Failed, node, name + ": " + why);
-      return;
-    }
-    try {
-      setDevices(stack, c10::kCPU);
-      execute(node, stack);
-      if (hasOpaqueTensors(stack))
-        reportOpaque(node);
-      else
-        setOutputs(node, frame, stack);
-    } catch (const std::exception &exception) {
-      problem(ImportProblem::Failed, node,
-              name + ": " + describeException(exception));
-    }
-    return;
-  }
+  if (!onModelData || !computes)
+    return runOnData(op, std::move(stack));
 
   if (hasDataDependentShape(baseName(*schema))) {
-    problem(ImportProblem::DataDependent, node,
+    problem(ImportProblem::DataDependent, op.place,
             "the shape of the result of '" + c10::toString(*schema) +
                 "' depends on the data");
-    return;
+    return std::nullopt;
   }
   at::Tensor receiver;
   if (isInPlace(*schema) && inputs[0].isTensor() &&
@@ -350,36 +395,25 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
       return tensor.is_meta() ? tensor : table.standIn(tensor);
     });
   stack = inputs;
-  b.setLoc(locationOf(node));
+  b.setLoc(makeLocation(b.getContext(), currentFqn(), op.place));
   // An op without a handler is reported even if PyTorch can't run it.
   if (!handlers.count(baseName(*schema))) {
-    emit(node, {}, {});
+    check(op);
     size_t before = problems.size();
-    if (runOnMeta(node, stack)) {
-      for (const c10::IValue &output : stack)
-        forEachTensor(output, [&](const at::Tensor &tensor) {
-          if (tensor.is_meta())
-            table.trackPoison(tensor);
-        });
-      setOutputs(node, frame, stack);
-    }
+    bool done = runOnMeta(op, stack);
     problems.resize(before);
-    return;
+    if (!done)
+      return std::nullopt;
+    poison(stack);
+    return stack;
   }
-  if (!runOnMeta(node, stack))
-    return;
-  if (poisoned) {
-    for (const c10::IValue &output : stack)
-      forEachTensor(
-          output, [&](const at::Tensor &tensor) { table.trackPoison(tensor); });
-  } else if (!emit(node, inputs, stack)) {
-    for (const c10::IValue &output : stack)
-      forEachTensor(
-          output, [&](const at::Tensor &tensor) { table.trackPoison(tensor); });
-  }
+  if (!runOnMeta(op, stack))
+    return std::nullopt;
+  if (poisoned || !emit(op, inputs, stack))
+    poison(stack);
   if (receiver.defined())
     table.promote(receiver, inputs[0].toTensor());
-  setOutputs(node, frame, stack);
+  return stack;
 }
 
 /// Whether `value` may depend on differentiated values.
@@ -472,27 +506,24 @@ static std::string checkArguments(const AtenOp &op,
   return "";
 }
 
-/// Builds the IR of one op and registers its results. Without outputs, it only
-/// checks that there is a handler.
-bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
-                            llvm::ArrayRef<c10::IValue> outputs) {
-  const c10::FunctionSchema &schema = node.schema();
+void OpRunner::check(const TorchOp &op) {
+  // Ops on lists and constants need no handler.
+  if (computesTensors(op.schema) && !handlers.count(baseName(*op.schema)))
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + c10::toString(*op.schema) + "'");
+}
+
+/// Builds the IR of one op and registers its results.
+bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+                    llvm::ArrayRef<c10::IValue> outputs) {
+  const c10::FunctionSchema &schema = *op.schema;
   auto unsupported = [&](const llvm::Twine &why) {
-    problem(ImportProblem::UnsupportedOp, node,
+    problem(ImportProblem::UnsupportedOp, op.place,
             "unsupported op '" + c10::toString(schema) + "'" + why);
     return false;
   };
-  auto handler = handlers.find(baseName(schema));
-  if (handler == handlers.end()) {
-    // Ops on lists and constants need none.
-    if (!outputs.empty() || computesTensors(&schema))
-      unsupported("");
-    return false;
-  }
-  if (outputs.empty())
-    return true;
-  if (std::string why = checkArguments(handler->second, schema, inputs);
-      !why.empty())
+  const AtenOp &handler = handlers.find(baseName(schema))->second;
+  if (std::string why = checkArguments(handler, schema, inputs); !why.empty())
     return unsupported(why);
   if (std::string why = checkTypes(b.getContext(), inputs); !why.empty())
     return unsupported(why);
@@ -543,11 +574,10 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
           "with the gradient of x");
   }
 
-  TorchCall call(table, b.getContext(), handler->second, schema, inputs,
-                 results);
+  TorchCall call(table, b.getContext(), handler, schema, inputs, results);
   Block *block = b.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
-  if (failed(handler->second.run(call, b)) || !call.getReason().empty())
+  if (failed(handler.run(call, b)) || !call.getReason().empty())
     return unsupported(" " + call.getReason());
   if (std::string why = findInvalid(llvm::make_range(
           last ? std::next(last->getIterator()) : block->begin(),
@@ -556,8 +586,12 @@ bool TorchInterpreter::emit(jit::Node &node, llvm::ArrayRef<c10::IValue> inputs,
     return unsupported(why);
   for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
     RankedTensorType expected = convertTensorType(b.getContext(), result);
-    if (!value)
-      return unsupported(": one of its results");
+    if (!value) {
+      table.trackPoison(result).missing = "unsupported op '" +
+                                          c10::toString(schema) +
+                                          "': a result of it that is used";
+      continue;
+    }
     if (value.getType() != expected) {
       std::string found, wanted;
       llvm::raw_string_ostream(found) << value.getType();

@@ -10,13 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
-#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
+#ifndef TP_LIB_IMPORT_ATEN_TORCHTENSORS_H
+#define TP_LIB_IMPORT_ATEN_TORCHTENSORS_H
 
 #include "Import/ImportBuilder.h"
 #include "tp/Import/SafetensorsWriter.h"
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -33,6 +34,20 @@ WeightTensor describeWeight(const std::string &name, const at::Tensor &tensor);
 /// A tensor without data and with the shape, type and strides of `tensor`.
 at::Tensor makeMeta(const at::Tensor &tensor);
 
+/// Where the data of a tensor lies in memory. Tied tensors have the same; a
+/// tensor without elements has none that could identify it.
+struct DataKey {
+  const void *data;
+  std::vector<int64_t> sizes, strides;
+  at::ScalarType type;
+
+  explicit DataKey(const at::Tensor &tensor);
+  bool operator<(const DataKey &other) const {
+    return std::tie(data, sizes, strides, type) <
+           std::tie(other.data, other.sizes, other.strides, other.type);
+  }
+};
+
 /// What a meta tensor stands for.
 struct TrackedTensor {
   at::Tensor meta;
@@ -46,6 +61,9 @@ struct TrackedTensor {
   bool isAssigned = false;
   /// The result of an unsupported op, which has no value.
   bool poisoned = false;
+  /// Why it has no value, if nothing has been reported so far: the op is
+  /// supported without this result.
+  std::string missing;
   /// Computed while gradients were off; `value` doesn't stop them yet.
   bool isDetached = false;
   /// How often the storage had been written when this tensor was last valid.
@@ -62,7 +80,8 @@ public:
   /// Registers what `meta` stands for.
   TrackedTensor &track(const at::Tensor &meta, Value value);
   TrackedTensor &trackPoison(const at::Tensor &meta);
-  /// The meta tensor of a parameter; one per parameter.
+  /// The meta tensor of a parameter. Tied parameters have one, whose FQN is
+  /// that of the first call.
   at::Tensor parameter(const at::Tensor &data, const std::string &fqn,
                        bool isBuffer);
   /// A meta tensor that stands for a constant.
@@ -120,7 +139,7 @@ private:
   };
   std::unordered_map<const c10::TensorImpl *, Promotion> promoted;
   std::set<const c10::StorageImpl *> promotedStorages;
-  std::unordered_map<const c10::TensorImpl *, at::Tensor> parameterMetas;
+  std::map<DataKey, at::Tensor> parameterMetas;
   std::unordered_map<std::string, at::Tensor> weightData;
   std::set<std::string> names;
   std::vector<at::Tensor> keptAlive;
@@ -141,4 +160,4 @@ c10::IValue mapTensors(const c10::IValue &value,
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHTENSORS_H
+#endif // TP_LIB_IMPORT_ATEN_TORCHTENSORS_H

@@ -1,8 +1,8 @@
 //===- TorchSchema.h - what an op's schema says -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHSCHEMA_H
-#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHSCHEMA_H
+#ifndef TP_LIB_IMPORT_ATEN_TORCHSCHEMA_H
+#define TP_LIB_IMPORT_ATEN_TORCHSCHEMA_H
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringRef.h"
@@ -33,4 +33,4 @@ bool computesTensors(const c10::FunctionSchema *schema);
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHSCHEMA_H
+#endif // TP_LIB_IMPORT_ATEN_TORCHSCHEMA_H

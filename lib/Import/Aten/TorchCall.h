@@ -1,8 +1,8 @@
 //===- TorchCall.h - a call of an op in a TorchScript graph -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TP_LIB_IMPORT_TORCHSCRIPT_TORCHCALL_H
-#define TP_LIB_IMPORT_TORCHSCRIPT_TORCHCALL_H
+#ifndef TP_LIB_IMPORT_ATEN_TORCHCALL_H
+#define TP_LIB_IMPORT_ATEN_TORCHCALL_H
 
 #include "AtenCall.h"
 #include "TorchTensors.h"
@@ -74,4 +74,4 @@ private:
 
 } // namespace mlir::tp
 
-#endif // TP_LIB_IMPORT_TORCHSCRIPT_TORCHCALL_H
+#endif // TP_LIB_IMPORT_ATEN_TORCHCALL_H

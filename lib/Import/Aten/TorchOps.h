@@ -1,0 +1,103 @@
+//===- TorchOps.h - run and emit one op of a program ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the importers of PyTorch's formats have in common: an op runs on meta
+// tensors, and its handler builds the nn ops. Which ops run in which order is
+// the importer's part.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_ATEN_TORCHOPS_H
+#define TP_LIB_IMPORT_ATEN_TORCHOPS_H
+
+#include "AtenCall.h"
+#include "TorchTensors.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include <ATen/core/function_schema.h>
+#include <ATen/core/stack.h>
+#include <functional>
+
+namespace mlir::tp {
+
+/// A problem that prevents the import of a model.
+struct ImportProblem {
+  enum Kind {
+    /// An op, or a form of it, that has no handler.
+    UnsupportedOp,
+    /// The model's behaviour depends on the values in a tensor.
+    DataDependent,
+    /// PyTorch itself fails: shapes that don't fit, an exception.
+    Failed,
+  };
+  Kind kind;
+  std::string text;
+  std::string fqn;
+  std::string location;
+  bool operator==(const ImportProblem &other) const = default;
+};
+
+/// One op of a program, without its inputs.
+struct TorchOp {
+  /// With its namespace: "aten::add".
+  std::string name;
+  /// Null for a few ops that only TorchScript's interpreter knows.
+  const c10::FunctionSchema *schema = nullptr;
+  /// Replaces the inputs on the stack by the results; empty if PyTorch doesn't
+  /// know the op.
+  std::function<void(c10::Stack &)> execute;
+  /// Whether its result is random, for these inputs.
+  bool isRandom = false;
+  /// The inputs that are constants in the program's text, if any are.
+  llvm::SmallBitVector literals;
+  /// file:line in the model's source, or empty.
+  std::string place;
+};
+
+/// Runs ops on meta tensors and builds their nn ops. It collects problems and
+/// goes on, so that one run of a program finds all of them.
+class OpRunner {
+public:
+  using Results = std::optional<std::vector<c10::IValue>>;
+
+  OpRunner(ImportBuilder &b, TensorTable &table);
+
+  /// The op's results; none if they are unknown because of a problem.
+  Results run(const TorchOp &op, std::vector<c10::IValue> inputs);
+  /// Reports the op if it has no handler; for an op whose inputs are unknown.
+  void check(const TorchOp &op);
+
+  void problem(ImportProblem::Kind kind, StringRef place,
+               const llvm::Twine &text);
+  llvm::ArrayRef<ImportProblem> getProblems() const { return problems; }
+
+  /// Ops between these two belong to the module `fqn`.
+  void enterModule(const std::string &fqn);
+  void leaveModule();
+  const std::string &currentFqn() const { return fqns.back(); }
+
+  /// Counts the elements of a list or string that the program has made, and
+  /// reports a problem if they are too many.
+  void countElements(int64_t count) { numElements += count; }
+  bool hasRoom(StringRef place, double count);
+
+private:
+  bool runOnMeta(const TorchOp &op, c10::Stack &stack);
+  Results runOnData(const TorchOp &op, c10::Stack stack);
+  bool emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+            llvm::ArrayRef<c10::IValue> outputs);
+  /// Reports a problem and returns false.
+  bool reportOpaque(const TorchOp &op);
+  bool resolveConstants(const TorchOp &op, std::vector<c10::IValue> &inputs);
+  void poison(llvm::ArrayRef<c10::IValue> outputs);
+
+  ImportBuilder &b;
+  TensorTable &table;
+  AtenTable handlers;
+  std::vector<std::string> fqns;
+  std::vector<ImportProblem> problems;
+  int64_t numElements = 0; ///< of large lists and strings
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_IMPORT_ATEN_TORCHOPS_H
