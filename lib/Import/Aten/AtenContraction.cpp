@@ -9,9 +9,34 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::nn::expr;
 
-/// If `v` is the transpose of a parameter (n, k), returns that parameter: `x @
-/// w.t()` becomes a Linear, so that the styles for Linear apply.
+/// If the rows of `matrix` are flattened dimensions, restores these dimensions:
+/// a Linear takes any number of dimensions, and each of them can be split.
+static Value unflatten(ImportBuilder &b, Value matrix) {
+  auto flat = matrix.getDefiningOp<nn::ReshapeOp>();
+  if (!flat || rankOf(matrix) != 2)
+    return matrix;
+  llvm::SmallVector<int64_t> shape;
+  int64_t numRows = 1;
+  for (int64_t size : shapeOf(flat.getInput())) {
+    if (numRows == shapeOf(matrix)[0])
+      break;
+    shape.push_back(size);
+    numRows *= size;
+  }
+  if (numRows != shapeOf(matrix)[0])
+    return matrix;
+  shape.push_back(shapeOf(matrix)[1]);
+  return b.reshape(matrix, shape);
+}
+
+/// If `v` is the transpose of a parameter (n, k), or that for each element of a
+/// batch, returns that parameter: `x @ w.t()` becomes a Linear, so that the
+/// styles for Linear apply.
 static Value transposedParameter(Value v) {
+  if (auto batch = v.getDefiningOp<nn::BroadcastOp>();
+      batch && rankOf(batch.getInput()) == 2 &&
+      shapeOf(v).take_back(2) == shapeOf(batch.getInput()))
+    v = batch.getInput();
   auto transpose = v.getDefiningOp<nn::TransposeOp>();
   if (!transpose || transpose.getPermutation() != ArrayRef<int64_t>{1, 0} ||
       !transpose.getInput().getDefiningOp<nn::ParameterOp>())
@@ -19,10 +44,15 @@ static Value transposedParameter(Value v) {
   return transpose.getInput();
 }
 
+/// The rows of the result may be the dimensions that they were before they were
+/// flattened.
 static Value multiply(ImportBuilder &b, Value lhs, Value rhs) {
-  if (Value weight = transposedParameter(rhs); weight && isFloat(lhs))
-    return nn::LinearOp::create(b, lhs, weight);
-  return matmul(b, lhs, rhs);
+  Value weight = transposedParameter(rhs);
+  if (!weight || !isFloat(lhs) ||
+      (rankOf(rhs) > 2 &&
+       shapeOf(lhs).drop_back(2) != shapeOf(rhs).drop_back(2)))
+    return matmul(b, lhs, rhs);
+  return nn::LinearOp::create(b, unflatten(b, lhs), weight);
 }
 
 /// PyTorch's matmul: a one-dimensional operand is a row on the left and a
@@ -62,26 +92,6 @@ static LogicalResult outer(AtenCall &call, ImportBuilder &b) {
   return call.result(mul(b, column, castTo(b, call.tensor("vec2"), type)));
 }
 
-/// If the rows of `matrix` are flattened dimensions, restores these dimensions:
-/// a Linear takes any number of dimensions, and each of them can be split.
-static Value unflatten(ImportBuilder &b, Value matrix) {
-  auto flat = matrix.getDefiningOp<nn::ReshapeOp>();
-  if (!flat || rankOf(matrix) != 2)
-    return matrix;
-  llvm::SmallVector<int64_t> shape;
-  int64_t numRows = 1;
-  for (int64_t size : shapeOf(flat.getInput())) {
-    if (numRows == shapeOf(matrix)[0])
-      break;
-    shape.push_back(size);
-    numRows *= size;
-  }
-  if (numRows != shapeOf(matrix)[0])
-    return matrix;
-  shape.push_back(shapeOf(matrix)[1]);
-  return b.reshape(matrix, shape);
-}
-
 static LogicalResult linear(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input"), weight = call.tensor("weight");
   if (rankOf(weight) != 2)
@@ -105,9 +115,13 @@ static LogicalResult addProduct(AtenCall &call, ImportBuilder &b, Value first,
                : mul(b, v, b.scalar(elementOf(v), call.scalar(name)));
   };
   Value result = scaled(multiply(b, first, second), "alpha");
-  if (call.scalar("beta") == 0.0)
-    return call.result(result);
-  return call.result(add(b, result, scaled(call.tensor("self"), "beta")));
+  if (call.scalar("beta") != 0.0) {
+    Value self = call.tensor("self");
+    if (rankOf(self) > 1)
+      result = b.reshape(result, call.resultShape());
+    result = add(b, result, scaled(self, "beta"));
+  }
+  return call.result(b.reshape(result, call.resultShape()));
 }
 
 static LogicalResult addmm(AtenCall &call, ImportBuilder &b) {
@@ -409,6 +423,8 @@ void mlir::tp::addContractionOps(AtenTable &table) {
   table["scaled_dot_product_attention"] = {
       attention,
       "query key value attn_mask dropout_p is_causal scale enable_gqa"};
+  table["_scaled_dot_product_flash_attention_for_cpu"] = {
+      attention, "query key value attn_mask dropout_p is_causal scale"};
   table["embedding"] = {.run = embedding,
                         .reads =
                             "weight indices padding_idx scale_grad_by_freq",

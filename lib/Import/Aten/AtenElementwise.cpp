@@ -100,6 +100,11 @@ static Value log1p(ImportBuilder &b, Value x) {
   return add(b, unary<nn::LogOp>(b, sum), b.stopGradient(lost));
 }
 
+static LogicalResult logOfOnePlus(AtenCall &call, ImportBuilder &b) {
+  Value self = b.widen(castTo(b, call.tensor("self"), call.resultElement()));
+  return call.result(castTo(b, log1p(b, self), call.resultElement()));
+}
+
 /// log(1 + exp(βx)) / β, or x itself above the threshold.
 static LogicalResult softplus(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
@@ -408,7 +413,8 @@ static Value inputOf(AtenCall &call) {
 
 static LogicalResult dropout(AtenCall &call, ImportBuilder &b) {
   Value input = inputOf(call);
-  if (!call.flag("train"))
+  // native_dropout's None means true.
+  if (call.has("train") && !call.flag("train"))
     return call.result(input);
   return call.result(
       nn::DropoutOp::create(b, input, b.getF64FloatAttr(call.real("p"))));
@@ -449,6 +455,7 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["softplus"] = {softplus, "self beta threshold"};
   table["glu"] = {glu, "self dim"};
   table["log_sigmoid"] = {logSigmoid, "self"};
+  table["log1p"] = {logOfOnePlus, "self"};
 
   table["add"] = {add, "self other alpha"};
   table["sub"] = {sub, "self other alpha"};
@@ -521,11 +528,13 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["requires_grad"] = {requiresGrad, "self requires_grad"};
   table["alias"] = {convert, "self"};
   table["lift_fresh"] = {convert, "self"};
+  table["lift_fresh_copy"] = {convert, "self"};
   table["copy"] = {.run = copy,
                    .reads = "src other",
                    .inType = "self",
                    .noEffect = "non_blocking"};
   table["dropout"] = {dropout, "input self p train"};
+  table["native_dropout"] = {dropout, "input p train"};
   table["alpha_dropout"] = {otherDropout, "input self p train"};
   table["feature_dropout"] = {otherDropout, "input self p train"};
 }

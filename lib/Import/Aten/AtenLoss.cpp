@@ -74,6 +74,8 @@ void mlir::tp::addLossOps(AtenTable &table) {
       crossEntropy,
       "self target weight reduction ignore_index label_smoothing"};
   table["nll_loss"] = {nllLoss, "self target weight reduction ignore_index"};
+  table["nll_loss_forward"] = {nllLoss,
+                               "self target weight reduction ignore_index"};
   table["nll_loss_nd"] = {nllLoss, "self target weight reduction ignore_index"};
   table["nll_loss2d"] = {nllLoss, "self target weight reduction ignore_index"};
   table["mse_loss"] = {meanSquaredError, "self target reduction"};

@@ -102,7 +102,8 @@ static LogicalResult normalizeGroups(AtenCall &call, ImportBuilder &b,
 }
 
 static LogicalResult groupNorm(AtenCall &call, ImportBuilder &b) {
-  return normalizeGroups(call, b, call.integer("num_groups"));
+  return normalizeGroups(
+      call, b, call.integer(call.has("group") ? "group" : "num_groups"));
 }
 
 /// Each channel of each example on its own, or by running statistics.
@@ -120,6 +121,13 @@ void mlir::tp::addNormalizationOps(AtenTable &table) {
                          .reads = "input weight bias running_mean running_var "
                                   "training momentum eps",
                          .noEffect = "cudnn_enabled"};
+  table["_native_batch_norm_legit_no_training"] = {
+      .run = batchNorm,
+      .reads = "input weight bias running_mean running_var eps",
+      .noEffect = "momentum"};
+  table["native_group_norm"] = {.run = groupNorm,
+                                .reads = "input group weight bias eps",
+                                .inType = "N C HxW"};
   table["group_norm"] = {.run = groupNorm,
                          .reads = "input num_groups weight bias eps",
                          .noEffect = "cudnn_enabled"};

@@ -326,5 +326,8 @@ void mlir::tp::addReductionOps(AtenTable &table) {
   table["layer_norm"] = {.run = layerNorm,
                          .reads = "input normalized_shape weight bias eps",
                          .noEffect = "cudnn_enable"};
+  table["native_layer_norm"] = {layerNorm,
+                                "input normalized_shape weight bias eps"};
   table["rms_norm"] = {rmsNorm, "input normalized_shape weight eps"};
+  table["_fused_rms_norm"] = {rmsNorm, "input normalized_shape weight eps"};
 }

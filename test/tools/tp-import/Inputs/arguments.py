@@ -95,11 +95,16 @@ a.to(x, torch.float64, non_blocking=True, copy=True, memory_format=torch.contigu
 a._to_copy(x, dtype=torch.float64, layout=torch.strided, device=torch.device("cpu"), non_blocking=True)
 a.tril(x, diagonal=1); a.triu(x, diagonal=-1); a.tril(b[0], diagonal=-1)
 F.dropout(x + 1, 0.5, False, inplace=True)
+a.native_layer_norm(x, [3, 4], p[0], y[0], 0.5)[0]; a.native_group_norm(x, p[0, 0, :3], y[0, 0, :3], 2, 3, 4, 3, 0.5)[0]; a._fused_rms_norm(x, [4], p[0, 0], 0.5)[0]
+a._native_batch_norm_legit_no_training(x, p[0, :, 0], y[0, :, 0], y[1, :, 0], p[1, :, 0], 0.7, 0.5)[0]
+a.nll_loss_forward(x[0], n[0], p[0, 0], 2, 1)[0]; a.log1p(p); a.native_dropout(x, 0.5, False)[0]
+a._scaled_dot_product_flash_attention_for_cpu(q, k, k, attn_mask=f, scale=0.3)[0]; a._scaled_dot_product_flash_attention_for_cpu(q, k, k, is_causal=True)[0]
 a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dropout_(x + 0, 0.5, False)
 """
 
 # Honoured, and tested elsewhere; or refused where it isn't the default.
-ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test", ("pad", "mode"): "REFUSED",
+ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test",
+             ("_scaled_dot_product_flash_attention_for_cpu", "dropout_p"): "PyTorch refuses it", ("pad", "mode"): "REFUSED",
              ("requires_grad", "requires_grad"): "detach.test",
              ("embedding", "scale_grad_by_freq"): "masked_attention.test"}
 # What a trace makes of ops that are another one's alias, so that there is no call of them.
