@@ -118,7 +118,8 @@ private:
         return reportUnknownStyle(entry);
     }
     Matches matches = match(entry, style);
-    bool valid = !matches.empty() || succeeded(reportUnmatched(entry));
+    bool valid = !matches.empty() || isRepeatedMatch(entry, style) ||
+                 succeeded(reportUnmatched(entry));
     if (!style)
       return success(placeDirectly(entry, matches.parameters) && valid);
 
@@ -132,11 +133,13 @@ private:
     const PlanEntry *shadow = nullptr;
     llvm::erase_if(matches.modules, [&](StringAttr fqn) {
       // With regular expressions, the first matching entry wins.
-      if (const PlanEntry *earlier = findClaim(fqn, style->getAspects());
-          earlier && mode == MatchMode::Regex) {
+      const PlanEntry *earlier = findClaim(fqn, style->getAspects());
+      if (earlier && mode == MatchMode::Regex) {
         shadow = earlier;
         return true;
       }
+      if (earlier && repeats(*earlier, entry))
+        return true;
       bool claimed = succeeded(claim(fqn, entry, style->getAspects()));
       valid &= claimed;
       return !claimed;
@@ -197,6 +200,32 @@ private:
     return matches;
   }
 
+  /// Whether two entries are one rule with two keys. Version 4 of transformers
+  /// states each rule for the base model and for the model around it.
+  bool repeats(const PlanEntry &a, const PlanEntry &b) {
+    auto isInner = [](StringRef inner, StringRef outer) {
+      return outer.split('.').second == inner;
+    };
+    return getFileGroup().match == MatchMode::HuggingFace &&
+           a.style == b.style && a.arguments.empty() && b.arguments.empty() &&
+           (isInner(a.pattern, b.pattern) || isInner(b.pattern, a.pattern));
+  }
+
+  /// Whether the entry's rule has another key, which matches.
+  bool isRepeatedMatch(const PlanEntry &entry, const Style *style) {
+    return llvm::any_of(getFileGroup().entries, [&](const PlanEntry &other) {
+      return repeats(entry, other) && !match(other, style).empty();
+    });
+  }
+
+  /// Whether any entry of the group matches something.
+  bool matchesAny() {
+    return llvm::any_of(getFileGroup().entries, [&](const PlanEntry &entry) {
+      const Style *style = lookupStyle(model.getContext(), entry.style);
+      return (style || !entry.direct.empty()) && !match(entry, style).empty();
+    });
+  }
+
   LogicalResult reportUnmatched(const PlanEntry &entry) {
     bool direct = !entry.direct.empty();
     MatchMode mode = getFileGroup().match;
@@ -207,7 +236,8 @@ private:
                             : index.tree.explainMismatch(entry.pattern, mode));
       return diagnostic;
     };
-    if (!getFileGroup().allowUnmatched)
+    if (!getFileGroup().allowUnmatched.value_or(
+            mode == MatchMode::HuggingFace && matchesAny()))
       return fill(emitError(entry.loc));
     (void)fill(emitWarning(entry.loc));
     return success();
@@ -331,10 +361,22 @@ private:
   LogicalResult placeAll(ModuleRequests &requests, const PlanEntry &entry) {
     bool valid = true;
     for (ParameterPlacement &parameter : requests.parameters)
-      valid &= succeeded(place(parameter.op.getFqnAttr(), getGroup().axes,
-                               parameter.placement, entry, parameter.loc));
+      if (!isPlacedByName(parameter.op, entry))
+        valid &= succeeded(place(parameter.op.getFqnAttr(), getGroup().axes,
+                                 parameter.placement, entry, parameter.loc));
     llvm::append_range(plan.findings, requests.findings);
     return success(valid);
+  }
+
+  /// Whether a key that names the parameter decides instead of `entry`, which
+  /// is for its module. This is transformers' order.
+  bool isPlacedByName(ParameterOpInterface parameter, const PlanEntry &entry) {
+    StringRef fqn = parameter.getFqn();
+    return getFileGroup().match == MatchMode::HuggingFace &&
+           !matchFqn(entry.pattern, fqn, MatchMode::HuggingFace) &&
+           llvm::any_of(getFileGroup().entries, [&](const PlanEntry &other) {
+             return matchFqn(other.pattern, fqn, MatchMode::HuggingFace);
+           });
   }
 
   bool placeDirectly(const PlanEntry &entry,

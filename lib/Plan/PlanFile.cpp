@@ -190,7 +190,7 @@ private:
     if (const YamlValue *unmatched = fields["on_unmatched"]) {
       group.allowUnmatched = unmatched->text == "warn";
       if (!unmatched->isScalar() ||
-          (!group.allowUnmatched && unmatched->text != "error"))
+          (!*group.allowUnmatched && unmatched->text != "error"))
         reportValue(*unmatched, "on_unmatched must be error or warn");
     }
     if (const YamlValue *loss = fields["loss_parallel"]) {

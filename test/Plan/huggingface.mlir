@@ -7,6 +7,10 @@
 // RUN: tp-opt %S/Inputs/attention.mlir --tp-apply-plan=plan=%t/whole.yaml | FileCheck %t/whole.yaml
 // RUN: tp-opt %t/embedding.mlir --tp-apply-plan=plan=%t/rows.yaml | FileCheck %t/rows.yaml
 // RUN: tp-opt %t/embedding.mlir --tp-apply-plan=plan=%t/columns.yaml | FileCheck %t/columns.yaml
+// RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/tables.yaml | FileCheck %t/tables.yaml
+// RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/unmatched.yaml -o %t/out.mlir 2>&1 | FileCheck %t/unmatched.yaml
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/unmatched-error.yaml -o %t/out.mlir 2>&1 | FileCheck %t/unmatched-error.yaml
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/none.yaml -o %t/out.mlir 2>&1 | FileCheck %t/none.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/invalid.yaml --implicit-check-not=error:
 
 // Each half of the weight is split on its own, and so is the output.
@@ -46,10 +50,9 @@ match: fnmatch
 plan: {net1: colwise_rep, net2: rowwise_rep}
 
 //--- whole.yaml
-# CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {}, {}]> {fqn = "norm", reason = "{{.*}} input_layouts Replicate"}
-# CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {tp}, {}]> {fqn = "norm", reason = "{{.*}}desired_input_layouts Shard(1)"}
+# CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {tp}, {}]> {fqn = "norm", reason = "{{.*}}sequence_parallel input_layouts Shard(1)"}
 # CHECK: nn.parameter "norm.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}]>}
-# CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {}, {}]> {fqn = "norm", reason = "{{.*}}output_layouts Replicate"}
+# CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {tp}, {}]> {fqn = "norm", reason = "{{.*}}sequence_parallel output_layouts Shard(1)"}
 # CHECK: nn.parameter "wq.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {}]>}
 # CHECK: nn.parameter "wo.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {}]>}
 # CHECK: tp.redistribute %{{.+}} to <@mesh, {{\[}}{}, {}, {}]> {fqn = "wo", reason = "{{.*}}all_reduce output_layouts Replicate"}
@@ -79,16 +82,48 @@ plan: {embed: embedding_rowwise}
 
 //--- columns.yaml
 # CHECK: nn.parameter "embed.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {tp}]>}
+# CHECK: embedding_colwise output_layouts Replicate
 mesh: {tp: 2}
 plan: {embed: embedding_colwise}
+
+//--- tables.yaml
+# As the key of a parameter, which needn't be an embedding's.
+# CHECK: nn.parameter "net1.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{tp}, {}]>}
+# CHECK: nn.parameter "net2.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {tp}]>}
+mesh: {tp: 2}
+plan: {net1.weight: embedding_rowwise, net2.weight: embedding_colwise}
+
+//--- unmatched.yaml
+# A rule for a module that only other configurations have.
+# CHECK: :[[#@LINE+5]]:3: warning: pattern 'net3' matches no module
+# CHECK-NOT: error:
+mesh: {tp: 2}
+match: hf
+plan:
+  net3: colwise
+  net1: colwise
+
+//--- unmatched-error.yaml
+# CHECK: :[[#@LINE+5]]:3: error: pattern 'net3' matches no module
+mesh: {tp: 2}
+match: hf
+on_unmatched: error
+plan:
+  net3: colwise
+  net1: colwise
+
+//--- none.yaml
+# CHECK: :[[#@LINE+5]]:3: error: pattern 'net3' matches no module
+# CHECK: :[[#@LINE+5]]:3: error: pattern 'net4' matches no module
+mesh: {tp: 2}
+match: hf
+plan:
+  net3: colwise
+  net4: colwise
 
 //--- invalid.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:9: error: unknown style 'grouped_gemm': it spreads the experts of a mixture of experts over ranks, and a model with a router isn't supported
-  net1: grouped_gemm
-# CHECK: :[[#@LINE+1]]:9: error: unknown style 'mla_kv_a_proj': it splits the one half of a projection's output and not the other
-  net2: mla_kv_a_proj
 # CHECK: :[[#@LINE+1]]:9: error: unknown style 'colwize'; did you mean 'colwise'?
   net?: colwize
 # CHECK: :[[#@LINE+1]]:33: error: blocks are segments of one size; give either blocks or segments

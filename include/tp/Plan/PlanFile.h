@@ -46,8 +46,11 @@ struct PlanGroup {
   /// At least one, unless the file has no valid mesh.
   AxisSet axes;
   MatchMode match = MatchMode::Fnmatch;
-  /// Patterns that match nothing are warnings instead of errors.
-  bool allowUnmatched = false;
+  /// Whether patterns that match nothing are warnings instead of errors. By
+  /// default they are with Hugging Face's matching, unless all patterns match
+  /// nothing: a model's tp_plan has rules for modules that only some
+  /// configurations have.
+  std::optional<bool> allowUnmatched;
   /// Logits enter cross entropies split along their classes.
   bool lossParallel = false;
   FileLineColLoc lossLoc;

@@ -2,14 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Versions 4 and 5 of transformers name their styles by strings, and some of
-// them were renamed in between. All of them are rows of two tables.
+// them were renamed in between. All of them are rows of two tables. What each
+// one does to parameters, inputs and outputs is stated in transformers'
+// distributed/tensor_parallel.py and distributed/expert_parallel.py.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Styles.h"
 #include "WeightedModule.h"
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -32,6 +33,8 @@ public:
     bool wholeOutput = false;
     /// The weight packs several, such as gate and up projection.
     bool packed = false;
+    /// Only for the table of an embedding.
+    bool embedding = false;
   };
 
   explicit WeightString(const Row &row) : row(row) {}
@@ -59,6 +62,20 @@ public:
     return success();
   }
   ParameterUse getParameterUse() const override { return ParameterUse::Named; }
+  void applyToParameter(ParameterOpInterface parameter,
+                        const Arguments &arguments,
+                        ModuleRequests &requests) const override {
+    FileLineColLoc loc = arguments.getEntryLoc();
+    bool colwise = row.kind == kColwise;
+    if (row.embedding)
+      return requests.placeParameter(parameter, Placement::shard(colwise), loc);
+    // A vector that isn't called a bias is as long as the split input.
+    bool isScale = parameter.getType().getRank() == 1 &&
+                   parameter.getFqn().rsplit('.').second != "bias";
+    if (isScale && !colwise && !row.packed)
+      return requests.placeParameter(parameter, Placement::shard(-1), loc);
+    splitParameter(parameter, getSplit(arguments), loc, requests);
+  }
 
 private:
   WeightSplit getSplit(const Arguments &arguments) const override {
@@ -82,16 +99,20 @@ private:
   Row row;
 };
 
-/// Replicates weights, and at most says how tensors enter and leave.
-class WholeString final : public Style {
+/// Gives all parameters of a module one placement, and all tensors at its
+/// boundary another one.
+class UniformString final : public Style {
 public:
   struct Row {
     StringRef name;
-    /// With Inputs, the style splits the sequence inside the module.
     unsigned aspects;
+    Placement parameters = Placement::replicate();
+    Placement boundary = Placement::replicate();
+    /// The parameters of inner modules have the placement as well.
+    bool isRecursive = false;
   };
 
-  explicit WholeString(const Row &row) : row(row) {}
+  explicit UniformString(const Row &row) : row(row) {}
 
   StringRef getName() const override { return row.name; }
   ArrayRef<ArgumentSpec> getArguments() const override { return {}; }
@@ -103,33 +124,40 @@ public:
     FileLineColLoc loc = arguments.getEntryLoc();
     if (row.aspects & Parameters)
       module.walk([&](ParameterOpInterface parameter) {
-        applyToParameter(parameter, arguments, requests);
+        StringRef holder = parameter.getFqn().rsplit('.').first;
+        if (row.isRecursive || holder == module.getFqn())
+          applyToParameter(parameter, arguments, requests);
       });
     if (row.aspects & Inputs) {
-      if (module.getInputs().empty())
+      // The sequence is a dimension of the first input.
+      bool isSplit = row.boundary.isShard();
+      unsigned count = module.getInputs().size();
+      if (isSplit && count == 0)
         return requests.reportError(loc, row.name +
                                              " splits the first input of a "
                                              "module, and " +
                                              requests.describeModule() +
                                              " has no tensor input");
-      requests.layoutInput(0, Placement::replicate(), "input_layouts", loc,
-                           /*declared=*/true);
-      requests.layoutInput(0, Placement::shard(1), "desired_input_layouts",
-                           loc);
+      for (unsigned i = 0; i < (isSplit ? 1 : count); ++i)
+        requests.layoutInput(i, row.boundary, "input_layouts", loc,
+                             /*declared=*/!isSplit);
     }
+    // An output of lower rank, such as a mean over the sequence, isn't split.
     if (row.aspects & Outputs)
-      for (unsigned i = 0; i < module->getNumResults(); ++i)
-        requests.layoutOutput(i, Placement::replicate(), "output_layouts", loc);
+      for (auto [i, result] : llvm::enumerate(module->getResults())) {
+        int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
+        if (!row.boundary.isShard() || row.boundary.dim < rank)
+          requests.layoutOutput(i, row.boundary, "output_layouts", loc);
+      }
     requests.setPython("");
   }
   ParameterUse getParameterUse() const override {
-    return row.aspects == Parameters ? ParameterUse::Named : ParameterUse::None;
+    return row.aspects & Parameters ? ParameterUse::Named : ParameterUse::None;
   }
   void applyToParameter(ParameterOpInterface parameter,
                         const Arguments &arguments,
                         ModuleRequests &requests) const override {
-    requests.placeParameter(parameter, Placement::replicate(),
-                            arguments.getEntryLoc());
+    requests.placeParameter(parameter, row.parameters, arguments.getEntryLoc());
   }
 
 private:
@@ -146,8 +174,9 @@ void plan::addHuggingFaceStyles(StyleList &styles) {
       {"colwise_rep", kColwise, false, /*wholeOutput=*/true},
       {"rowwise_split_input", kRowwise, /*wholeInput=*/true},
       {"rowwise_rep", kRowwise, /*wholeInput=*/true},
-      {"embedding_colwise", kColwise},
-      {"embedding_rowwise", kRowwise},
+      {"embedding_colwise", kColwise, false, /*wholeOutput=*/true, false,
+       /*embedding=*/true},
+      {"embedding_rowwise", kRowwise, false, false, false, /*embedding=*/true},
       {"packed_colwise", kColwise, false, false, /*packed=*/true},
       {"packed_rowwise", kRowwise, false, false, /*packed=*/true},
       {"local_colwise", kColwise},
@@ -159,36 +188,43 @@ void plan::addHuggingFaceStyles(StyleList &styles) {
   };
   for (const WeightString::Row &row : weights)
     styles.push_back(std::make_unique<WeightString>(row));
-  const WholeString::Row wholes[] = {
-      {"sequence_parallel", Parameters | Inputs | Outputs},
+  const UniformString::Row uniform[] = {
       {"replicate", Parameters},
       // torchtitan's name for it.
-      {"NoParallel", Parameters},
-      {"replicated_with_grad_allreduce", Parameters},
+      {"NoParallel", Parameters, Placement::replicate(), Placement::replicate(),
+       /*isRecursive=*/true},
       {"isolated", Parameters},
       {"local", Parameters},
+      // These two sum parts of gradients, which here follows from the ops.
+      {"replicated_with_grad_allreduce", Parameters},
+      {"mla_kv_a_proj", Parameters},
+      {"sequence_parallel", Parameters | Inputs | Outputs,
+       Placement::replicate(), Placement::shard(1)},
       {"gather", Outputs},
       {"all_reduce", Outputs},
+      // Experts, each of which is split, or which are spread over the ranks.
+      // Their weights have entries of their own.
+      {"moe_tp_experts", Inputs | Outputs},
+      {"ep_dispatch_experts", Inputs | Outputs},
+      {"megamoe_experts", Inputs | Outputs},
+      {"grouped_gemm", Parameters, Placement::shard(0)},
+      // A rank masks the choices of other ranks' experts, which here follows
+      // from the placement of the experts.
+      {"ep_router", Parameters | Outputs},
+      {"megamoe_router", Parameters | Outputs},
+      // The first of these lets a module compute with local tensors; the other
+      // one divides the term that all ranks add by their number.
+      {"local_params", 0},
+      {"moe_identity_expert", 0},
   };
-  for (const WholeString::Row &row : wholes)
-    styles.push_back(std::make_unique<WholeString>(row));
+  for (const UniformString::Row &row : uniform)
+    styles.push_back(std::make_unique<UniformString>(row));
 }
 
 StringRef plan::explainUnsupported(StringRef style) {
-  constexpr StringRef experts =
-      "it spreads the experts of a mixture of experts over ranks, and a model "
-      "with a router isn't supported; the experts' weights alone can have "
-      "colwise, rowwise and their packed forms";
-  return llvm::StringSwitch<StringRef>(style)
-      .Cases({"grouped_gemm", "ep_router", "moe_tp_experts",
-              "moe_identity_expert", "megamoe_router", "megamoe_experts"},
-             experts)
-      .Case("auto",
-            "plans aren't chosen automatically; write out the model's tp_plan, "
-            "with match: hf, or begin with PairwiseParallel, and run "
-            "tp-explain, which lists edits that reduce communication")
-      .Case("mla_kv_a_proj",
-            "it splits the one half of a projection's output and not the "
-            "other; write replicate, or packed_colwise with segments")
-      .Default("");
+  return style == "auto"
+             ? "plans aren't chosen automatically; write out the model's "
+               "tp_plan, with match: hf, or begin with PairwiseParallel, and "
+               "run tp-explain, which lists edits that reduce communication"
+             : "";
 }
