@@ -4,7 +4,8 @@
 
 torch.jit.trace orders the tensor inputs of a submodule by their first use, names them as the caller does, and drops those
 that aren't used. So a plan's layouts, which are by position or by name, would reach other tensors than in PyTorch. Here
-each module's forward touches its tensors in the order of its arguments first:
+each module's forward touches its tensors in the order of its arguments first. A trace also has all buffers, and loses which
+of them a state_dict has. Here the others become constants of the program, so that a state_dict has all of its weights:
 
     import tp_trace
     tp_trace.save(model, (ids, mask), "model.pt")       # and model.signature.json
@@ -35,6 +36,27 @@ def map_tensors(function, value):
     if type(value) is dict:
         return {key: map_tensors(function, element) for key, element in value.items()}
     return value
+
+
+@contextlib.contextmanager
+def without_unsaved_buffers(model):
+    """While in it, buffers that no state_dict has are plain attributes: a trace forgets which ones are persistent."""
+    undo = []
+    for module in model.modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            continue
+        for name in sorted(module._non_persistent_buffers_set):
+            tensor = module._buffers.get(name)
+            if tensor is not None:
+                del module._buffers[name]
+                object.__setattr__(module, name, tensor)
+                undo.append((module, name, tensor))
+    try:
+        yield
+    finally:
+        for module, name, tensor in undo:
+            object.__delattr__(module, name)
+            module._buffers[name] = tensor
 
 
 @contextlib.contextmanager
@@ -122,7 +144,7 @@ def save(model, example_inputs, path, **options):
     for target in (path, signature):
         if target.exists() and not target.is_file():
             raise ValueError(f"'{target}' is not a regular file, and a trace replaces only regular files")
-    with ordered(model) as signatures:
+    with ordered(model) as signatures, without_unsaved_buffers(model):
         traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=os.fsdecode(os.fsencode(path.name)[:200]) + ".tmp-") as folder:

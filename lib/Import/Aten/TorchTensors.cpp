@@ -126,7 +126,8 @@ TrackedTensor &TensorTable::trackPoison(const at::Tensor &meta) {
 }
 
 at::Tensor TensorTable::parameter(const at::Tensor &data,
-                                  const std::string &fqn, bool isBuffer) {
+                                  const std::string &fqn, bool isBuffer,
+                                  bool isSaved) {
   at::Tensor &known = parameterMetas[DataKey(data)];
   if (known.defined() && data.numel() > 0)
     return known;
@@ -136,6 +137,7 @@ at::Tensor TensorTable::parameter(const at::Tensor &data,
   tracked.data = data;
   tracked.fqn = fqn;
   tracked.isBuffer = isBuffer;
+  tracked.isSaved = isSaved;
   known = meta;
   return meta;
 }
@@ -172,6 +174,8 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   if (!tracked->isParameter())
     return materialise(tracked->data);
   Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
+  if (!local && !tracked->isSaved)
+    local = emitConstant(b, tracked->data);
   if (!local) {
     local = nn::ParameterOp::create(
         b, convertTensorType(b.getContext(), tracked->data),

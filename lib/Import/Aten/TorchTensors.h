@@ -59,6 +59,9 @@ struct TrackedTensor {
   bool isBuffer = false;
   /// Of a buffer: it has got its value for the next call.
   bool isAssigned = false;
+  /// Whether a state_dict has the parameter. If not, it comes with the program,
+  /// unless it is large.
+  bool isSaved = true;
   /// The result of an unsupported op, which has no value.
   bool poisoned = false;
   /// Why it has no value, if nothing has been reported so far: the op is
@@ -83,7 +86,7 @@ public:
   /// The meta tensor of a parameter. Tied parameters have one, whose FQN is
   /// that of the first call.
   at::Tensor parameter(const at::Tensor &data, const std::string &fqn,
-                       bool isBuffer);
+                       bool isBuffer, bool isSaved);
   /// A meta tensor that stands for a constant.
   at::Tensor standIn(const at::Tensor &constant);
 

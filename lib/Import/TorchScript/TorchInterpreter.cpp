@@ -60,7 +60,8 @@ void TorchInterpreter::nameModules(const Object &module,
       table.reserveName(qualified(slot));
       if (tensor.numel() > 0)
         parameterNames.try_emplace(
-            DataKey(tensor), ParameterName{qualified(slot), tensor, rank != 0});
+            DataKey(tensor),
+            ParameterName{qualified(slot), tensor, rank != 0, rank != 2});
     }
   for (size_t slot = 0; slot < type->numAttributes(); ++slot) {
     const c10::IValue &value = module->getSlot(slot);
@@ -434,8 +435,8 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
     }
     auto it = parameterNames.find(DataKey(tensor));
     if (tensor.numel() > 0 && it != parameterNames.end())
-      value =
-          table.parameter(it->second.data, it->second.fqn, it->second.isBuffer);
+      value = table.parameter(it->second.data, it->second.fqn,
+                              it->second.isBuffer, it->second.isSaved);
   }
   frame.values[node.output()] = std::move(value);
 }

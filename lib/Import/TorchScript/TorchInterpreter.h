@@ -58,7 +58,7 @@ private:
                     std::vector<c10::IValue> inputs);
   bool callContext(torch::jit::Node &node, Frame &frame,
                    const c10::IValue &object, const char *name);
-  bool isHoisted(const at::Tensor &tensor);
+  bool isHoisted(const at::Tensor &tensor, bool hasSignature);
   Result callModule(const Object &module, torch::jit::Function &method,
                     std::vector<c10::IValue> arguments);
   /// The names of a call's tensor inputs, and their positions among forward's
@@ -92,6 +92,7 @@ private:
     std::string fqn;
     at::Tensor data;
     bool isBuffer;
+    bool isSaved;
   };
   /// Tied tensors share an FQN.
   std::map<DataKey, ParameterName> parameterNames;

@@ -14,11 +14,15 @@ static StringRef classNameOf(const c10::ivalue::Object &object) {
 
 /// Whether `tensor` is a tied parameter of another module: tracing reaches it
 /// through one of its owners, and passes it to the other as an argument that
-/// the module's own forward doesn't have.
-bool TorchInterpreter::isHoisted(const at::Tensor &tensor) {
+/// the module's own forward doesn't have. A parameter of the calling module may
+/// be either, unless the module has a signature: then the caller passes aliases
+/// of its arguments.
+bool TorchInterpreter::isHoisted(const at::Tensor &tensor, bool hasSignature) {
   TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
   if (!tracked || !tracked->isParameter())
     return false;
+  if (hasSignature)
+    return true;
   StringRef name = tracked->fqn;
   size_t dot = name.rfind('.');
   return (dot == StringRef::npos ? "" : name.take_front(dot)) !=
@@ -120,9 +124,11 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   Block &body = region.emplaceBlock();
   llvm::SmallVector<std::pair<at::Tensor, Value>> constants;
 
+  bool hasSignature =
+      name != moduleNames.end() && signatures.count(name->second);
   int64_t position = -1;
   for (auto [i, argument] : llvm::enumerate(arguments)) {
-    if (argument.isTensor() && isHoisted(argument.toTensor()))
+    if (argument.isTensor() && isHoisted(argument.toTensor(), hasSignature))
       continue;
     ++position;
     values.push_back(graph.inputs()[i + 1]);
