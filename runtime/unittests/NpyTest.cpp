@@ -152,11 +152,3 @@ TEST(Npy, UncommittedFileLeavesNothing) {
   }
   EXPECT_EQ(directory.countFiles(), 0u);
 }
-
-TEST(Npy, F32BecomesBF16) {
-  Tensor tensor = makeTensor<float>(Dtype::F32, {2}, {1.0f, 1.00001f});
-  Tensor adapted = adaptToDtype(tensor, Dtype::BF16);
-  EXPECT_EQ(adapted.dtype, Dtype::BF16);
-  EXPECT_EQ(loadAsDouble(Dtype::BF16, adapted.data.get(), 1), 1.0);
-  EXPECT_EQ(adaptToDtype(tensor, Dtype::F16).dtype, Dtype::F32);
-}

@@ -34,6 +34,27 @@ TEST(Tensor, ContiguousOffset) {
   EXPECT_EQ(contiguousOffset({6}, {{{{0, 2}, {3, 2}}}}), std::nullopt);
 }
 
+TEST(Tensor, ConvertFloats) {
+  auto convert = [](Dtype to, const Tensor &tensor, size_t i) {
+    Tensor converted = convertFloats(tensor, to);
+    EXPECT_EQ(converted.dtype, to);
+    EXPECT_EQ(converted.shape, tensor.shape);
+    return loadAsDouble(to, converted.data.get(), i);
+  };
+  // 1 + 2^-11 and 1 + 3 * 2^-11 lie between two f16, 1 + 2^-8 between two bf16.
+  Tensor f32 =
+      makeTensor<float>(Dtype::F32, {2, 2},
+                        {1.0f + 0x1p-11f, 1.0f + 0x3p-11f, 1.0f + 0x1p-8f, -2});
+  EXPECT_EQ(convert(Dtype::F16, f32, 0), 1.0);
+  EXPECT_EQ(convert(Dtype::F16, f32, 1), 1.0 + 0x1p-9);
+  EXPECT_EQ(convert(Dtype::BF16, f32, 2), 1.0);
+  EXPECT_EQ(convert(Dtype::F64, f32, 0), 1.0 + 0x1p-11);
+  EXPECT_EQ(convertFloats(f32, Dtype::F32).data, f32.data);
+  for (Dtype from : {Dtype::F16, Dtype::BF16, Dtype::F64})
+    for (Dtype to : {Dtype::F32, Dtype::F16, Dtype::BF16, Dtype::F64})
+      EXPECT_EQ(convert(to, convertFloats(f32, from), 3), -2.0);
+}
+
 TEST(Tensor, CountCovered) {
   auto count = [](std::vector<Block> blocks) { return countCovered(blocks); };
   EXPECT_EQ(count({}), 0);

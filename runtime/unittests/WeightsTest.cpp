@@ -146,11 +146,28 @@ TEST(Weights, Errors) {
                        "'a' is listed twice"));
   EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"a": 1}})"),
                        "tensor 'a' has no file: found 1"));
-  EXPECT_TRUE(
-      contains(errorWith(R"({"weight_map": {"a": "m"}})"), "cannot open '"));
+  EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"a": "m"}})"),
+                       "1 isn't there: 'm'"));
   writeSafetensors(directory / "", "m", makeSources());
   EXPECT_TRUE(contains(errorWith(R"({"weight_map": {"e": "m"}})"),
                        "has no tensor 'e', which '"));
+}
+
+TEST(Weights, PicklesAreRefusedWithTheConversion) {
+  TestDirectory directory;
+  directory.write("pytorch_model.bin.index.json", "{}");
+  std::string error = errorOf([&] { readWeights(directory / ""); });
+  EXPECT_TRUE(contains(error, "holds pickles, pytorch_model*.bin"));
+  EXPECT_TRUE(contains(error, "\npython3 -c \"import glob"));
+}
+
+TEST(Weights, AllMissingFilesOfAnIndexAreListed) {
+  TestDirectory directory;
+  writeSafetensors(directory / "", "m", makeSources());
+  directory.write("model.safetensors.index.json",
+                  R"({"weight_map": {"a": "m", "b": "n", "c": "o"}})");
+  EXPECT_TRUE(contains(errorOf([&] { readWeights(directory / ""); }),
+                       "names 3 files, of which 2 aren't there: 'n', 'o'"));
 }
 
 /// What somebody else wrote must not have files read that are none of its own.

@@ -6,6 +6,7 @@
 #include "Random.h"
 
 #include "tprt/Checkpoint.h"
+#include "tprt/ModelWeights.h"
 #include "tprt/Npy.h"
 
 #include <algorithm>
@@ -79,24 +80,20 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
                        "): give the file that holds them, --weights PATH");
     return weights;
   }
-  std::vector<std::string> names = getNames(manifest.parameters);
-  std::map<std::string, SafetensorsEntry> entries;
-  if (!options.weights.empty())
-    entries = readWeights(options.weights, options.allowOutsideWeights);
-  for (const auto &[name, entry] : entries) {
-    bool isUsed = std::find(names.begin(), names.end(), name) != names.end();
-    if (!entry.isSupported && isUsed)
-      throw inputError("'" + options.weights + "': weight '" + name +
-                       "' has type " + entry.dtypeName +
-                       ", which programs don't compute with");
-    if (isUsed || !options.allowUnusedWeights)
-      weights[name] = entry.tensor;
+  if (!options.weights.empty()) {
+    ModelWeights model = readModelWeights(
+        options.weights, manifest.parameters,
+        {options.allowUnusedWeights, options.allowOutsideWeights});
+    for (const std::string &note : model.notes)
+      report("note", note);
+    weights = std::move(model.tensors);
   }
   if (options.random)
     drawTensors(manifest.parameters, *options.random, /*isParameter=*/true,
                 weights);
   std::string problems =
-      checkTensors(manifest.parameters, weights, "weight", false);
+      checkTensors(manifest.parameters, weights, "weight",
+                   /*allowUnused=*/false, /*convertsFloats=*/true);
   if (!problems.empty())
     throw inputError("'" + options.weights + "' doesn't fit the program:\n" +
                      problems);

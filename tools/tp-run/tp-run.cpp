@@ -284,7 +284,8 @@ static void declareOptions(CLI::App &app, Options &options) {
                  "compiled on the way and cached");
   app.add_option("--weights", options.weights,
                  "the program's parameters: a safetensors file, the index of "
-                 "several, or a directory with model.safetensors or its index")
+                 "several, or a directory with model.safetensors or its index, "
+                 "such as a folder of Hugging Face")
       ->type_name("PATH");
   app.add_option(
          "--random", options.random,
@@ -393,9 +394,8 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
-  app.add_flag(
-      "--allow-unused-weights", options.allowUnusedWeights,
-      "accept tensors in the weights file that the program doesn't use");
+  app.add_flag("--allow-unused-weights", options.allowUnusedWeights,
+               "accept weights that the program doesn't use, also of a file");
   app.add_flag("--allow-outside-weights", options.allowOutsideWeights,
                "accept an index whose files lie outside of its directory");
   app.add_flag("--describe,--list", options.describeOnly,

@@ -41,10 +41,6 @@ TPRT_API void writeNpy(const std::string &path, const Tensor &tensor);
 /// Appends header and data to `file`, which the caller commits.
 TPRT_API void writeNpy(OutputFile &file, const Tensor &tensor);
 
-/// `tensor` as `dtype`: bf16 is also accepted as f32 and rounded. Any other
-/// difference is returned unchanged, for the caller to report.
-TPRT_API Tensor adaptToDtype(Tensor tensor, Dtype dtype);
-
 } // namespace tprt
 
 #endif // TPRT_NPY_H

@@ -82,10 +82,12 @@ struct SessionOptions {
 /// Compares the names, types and shapes of `given` with `wanted`. Returns all
 /// problems, one per line: tensors that are missing (and have no initial
 /// value), unknown, or of the wrong type or shape. Empty if there are none.
-/// `kind` is "input", "weight", … Accepts f32 for a wanted bf16.
+/// `kind` is "input", "weight", … Accepts f32 for a wanted bf16; if
+/// `convertsFloats`, any float type for another one.
 TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
                                   const TensorMap &given, std::string_view kind,
-                                  bool allowUnused);
+                                  bool allowUnused,
+                                  bool convertsFloats = false);
 
 /// Returns the global value of a parameter by name; and a function that uses
 /// such a getter.
@@ -98,7 +100,8 @@ using UseParameters = std::function<void(const GetParameter &)>;
 /// one step.
 class TPRT_API Session {
 public:
-  /// Slices `weights` (by FQN; unused ones are ignored). A shard that is
+  /// Slices `weights` (by FQN; unused ones are ignored). Floats of another type
+  /// are converted, with rounding to nearest even. A shard that is
   /// contiguous and aligned is used in place. Other shards are copied once,
   /// even if several ranks share them, but each rank has its own copy of
   /// parameters that the program updates. Parameters with an initial value

@@ -43,6 +43,11 @@ struct Tensor {
   std::string getTypeString() const { return typeString(dtype, shape); }
 };
 
+/// `tensor` with elements of `dtype`, both of them float types: rounded to
+/// nearest, ties to even, if `dtype` is narrower. A tensor that has this dtype
+/// is returned as it is.
+TPRT_API Tensor convertFloats(Tensor tensor, Dtype dtype);
+
 /// Consecutive indices along one dimension.
 struct Piece {
   int64_t offset;

@@ -132,6 +132,10 @@ private:
 
 void CudaDevice::write(const Tensor &tensor, const Block &block, Dtype dtype,
                        std::byte *dst) {
+  // Only f32 is rounded part by part.
+  if (tensor.dtype != dtype &&
+      (tensor.dtype != Dtype::F32 || dtype == Dtype::F64))
+    return write(convertFloats(tensor, dtype), block, dtype, dst);
   std::lock_guard<std::mutex> lock(mutex);
   context->makeCurrent();
   int64_t width = byteWidth(dtype), sourceWidth = byteWidth(tensor.dtype);

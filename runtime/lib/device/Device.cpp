@@ -3,8 +3,6 @@
 
 #include "device/Device.h"
 
-#include "tprt/Npy.h"
-
 #include <algorithm>
 
 using namespace tprt;
@@ -39,7 +37,7 @@ void tprt::fillElements(Dtype dtype, double value, std::byte *data,
 
 void HostDevice::write(const Tensor &tensor, const Block &block, Dtype dtype,
                        std::byte *dst) {
-  Tensor adapted = adaptToDtype(tensor, dtype);
+  Tensor adapted = convertFloats(tensor, dtype);
   readBlock(adapted.shape, block, byteWidth(dtype), adapted.data.get(), dst);
 }
 

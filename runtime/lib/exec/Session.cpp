@@ -19,7 +19,7 @@ using namespace tprt;
 
 std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
                                const TensorMap &given, std::string_view kind,
-                               bool allowUnused) {
+                               bool allowUnused, bool convertsFloats) {
   std::string problems;
   auto report = [&](const std::string &text) {
     problems += (problems.empty() ? "" : "\n") + text;
@@ -57,8 +57,10 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
       continue;
     }
     const Tensor &tensor = found->second;
-    bool sameDtype = tensor.dtype == info.dtype ||
-                     (info.dtype == Dtype::BF16 && tensor.dtype == Dtype::F32);
+    bool sameDtype =
+        tensor.dtype == info.dtype ||
+        (info.dtype == Dtype::BF16 && tensor.dtype == Dtype::F32) ||
+        (convertsFloats && isFloat(tensor.dtype) && isFloat(info.dtype));
     if (!sameDtype || tensor.shape != info.shape)
       wrong.push_back(quotedKind + " '" + info.name + "' has type " +
                       tensor.getTypeString() + ", expected " +
@@ -385,8 +387,9 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
                  const TensorMap &weights, SessionOptions options)
     : impl(new Impl{std::move(artifact), std::move(options)}) {
   const Manifest &manifest = impl->getManifest();
-  std::string problems = checkTensors(manifest.parameters, weights, "weight",
-                                      /*allowUnused=*/true);
+  std::string problems =
+      checkTensors(manifest.parameters, weights, "weight", /*allowUnused=*/true,
+                   /*convertsFloats=*/true);
   if (!problems.empty())
     throw inputError(problems);
   impl->ranks = impl->options.ranks;
@@ -506,7 +509,8 @@ void Session::setParameters(const TensorMap &values) {
   for (const auto &[name, value] : values)
     wanted.push_back(parameters[getIndex(parameters, name)]);
   std::string problems =
-      checkTensors(wanted, values, "parameter", /*allowUnused=*/false);
+      checkTensors(wanted, values, "parameter", /*allowUnused=*/false,
+                   /*convertsFloats=*/true);
   if (!problems.empty())
     throw inputError(problems);
   for (const auto &[name, value] : values)

@@ -3,8 +3,6 @@
 
 #include "exec/ShardedTensors.h"
 
-#include "tprt/Npy.h"
-
 #include <algorithm>
 
 using namespace tprt;
@@ -52,7 +50,7 @@ void ShardedTensors::set(size_t index, const Tensor &tensor) {
   // Converted once, because shards that are used in place lie in one global
   // tensor.
   Tensor adapted = device->sharesHostMemory() && !info.isUpdated
-                       ? adaptToDtype(tensor, info.dtype)
+                       ? convertFloats(tensor, info.dtype)
                        : tensor;
   setBlocks(index, [&](int64_t rank) {
     if (!isNeutral(info, rank))

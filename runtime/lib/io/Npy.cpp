@@ -279,17 +279,3 @@ void tprt::writeNpy(const std::string &path, const Tensor &tensor) {
   writeNpy(file, tensor);
   file.commit();
 }
-
-Tensor tprt::adaptToDtype(Tensor tensor, Dtype dtype) {
-  if (dtype != Dtype::BF16 || tensor.dtype != Dtype::F32)
-    return tensor;
-  Tensor result{dtype, tensor.shape, nullptr};
-  std::shared_ptr<std::byte> data = allocateAligned(result.getNumBytes());
-  // A mapped file gives no alignment guarantee beyond its own header's.
-  std::shared_ptr<std::byte> aligned = allocateAligned(tensor.getNumBytes());
-  std::memcpy(aligned.get(), tensor.data.get(), tensor.getNumBytes());
-  convertFromF32(dtype, reinterpret_cast<const float *>(aligned.get()),
-                 data.get(), result.getNumElements());
-  result.data = data;
-  return result;
-}

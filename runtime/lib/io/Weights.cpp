@@ -63,6 +63,21 @@ static std::map<std::string, std::string> readIndex(const std::string &path,
   return files;
 }
 
+/// The command that writes a directory's pickles as one safetensors file.
+static std::string convertPickles(const std::string &directory) {
+  // Tensors that share memory are refused there, hence the clones.
+  std::string quoted = "'";
+  for (char c : directory)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "python3 -c \"import glob, sys, torch; from safetensors.torch import "
+         "save_file; w = {}; [w.update(torch.load(f, map_location='cpu', "
+         "weights_only=True)) for f in glob.glob(sys.argv[1] + "
+         "'/pytorch_model*.bin')]; save_file({k: v.clone().contiguous() for k, "
+         "v in w.items()}, sys.argv[1] + '/model.safetensors', {'format': "
+         "'pt'})\" " +
+         quoted + "'";
+}
+
 /// The safetensors file or the index that a file or a directory stands for.
 static std::string findWeights(const std::string &path) {
   std::error_code error;
@@ -71,6 +86,13 @@ static std::string findWeights(const std::string &path) {
   std::string single = path + "/model.safetensors";
   std::string index = single + ".index.json";
   bool isSingle = fs::exists(single, error);
+  bool isPickled = fs::exists(path + "/pytorch_model.bin", error) ||
+                   fs::exists(path + "/pytorch_model.bin.index.json", error);
+  if (!isSingle && !fs::exists(index, error) && isPickled)
+    throw inputError("directory '" + path +
+                     "' holds pickles, pytorch_model*.bin, expected "
+                     "safetensors files: write them with\n" +
+                     convertPickles(path));
   if (!isSingle && !fs::exists(index, error))
     throw inputError("directory '" + path +
                      "' holds neither model.safetensors nor "
@@ -83,6 +105,27 @@ static bool isIndex(const std::string &path) { return path.ends_with(".json"); }
 /// A file that the index at `path` names.
 static std::string getShard(const std::string &path, const std::string &name) {
   return (fs::path(path).parent_path() / name).string();
+}
+
+/// Throws an input error that lists all files that the index names and that
+/// aren't there, as after an interrupted download.
+static void checkShardsExist(const std::string &path,
+                             const std::map<std::string, std::string> &index) {
+  std::set<std::string> names, missing;
+  for (const auto &[name, fileName] : index) {
+    std::error_code error;
+    names.insert(fileName);
+    if (!fs::exists(getShard(path, fileName), error))
+      missing.insert(fileName);
+  }
+  if (!missing.empty())
+    throw inputError("'" + path + "' names " + std::to_string(names.size()) +
+                     (names.size() == 1 ? " file, of which "
+                                        : " files, of "
+                                          "which ") +
+                     std::to_string(missing.size()) +
+                     (missing.size() == 1 ? " isn't" : " aren't") + " there: " +
+                     quotedList({missing.begin(), missing.end()}, 4));
 }
 
 std::vector<std::string> tprt::listWeightFiles(const std::string &given,
@@ -107,7 +150,9 @@ tprt::readWeights(const std::string &given, bool mayLeadOutside) {
     return Safetensors::open(path).getEntries();
   std::map<std::string, std::map<std::string, SafetensorsEntry>> files;
   std::map<std::string, SafetensorsEntry> entries;
-  for (const auto &[name, fileName] : readIndex(path, mayLeadOutside)) {
+  std::map<std::string, std::string> index = readIndex(path, mayLeadOutside);
+  checkShardsExist(path, index);
+  for (const auto &[name, fileName] : index) {
     std::string filePath = getShard(path, fileName);
     auto [file, isNew] = files.try_emplace(fileName);
     if (isNew)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <set>
@@ -55,6 +56,45 @@ std::shared_ptr<std::byte> tprt::allocateAligned(int64_t bytes) {
   if (!memory)
     throw executionError("cannot allocate " + std::to_string(bytes) + " bytes");
   return {static_cast<std::byte *>(memory), std::free};
+}
+
+template <typename To>
+static void castFromDouble(const Tensor &tensor, std::byte *dst) {
+  for (int64_t i = 0, n = tensor.getNumElements(); i < n; ++i)
+    reinterpret_cast<To *>(dst)[i] =
+        castElement<To>(loadAsDouble(tensor.dtype, tensor.data.get(), i));
+}
+
+Tensor tprt::convertFloats(Tensor tensor, Dtype dtype) {
+  if (dtype == tensor.dtype)
+    return tensor;
+  Tensor result{dtype, tensor.shape, nullptr};
+  std::shared_ptr<std::byte> data = allocateAligned(result.getNumBytes());
+  result.data = data;
+  auto isHalf = [](Dtype type) { return byteWidth(type) == 2; };
+  if ((isHalf(tensor.dtype) && dtype == Dtype::F32) ||
+      (tensor.dtype == Dtype::F32 && isHalf(dtype))) {
+    // These are vectorised, but want aligned elements, which a mapped file
+    // doesn't guarantee beyond its own header's.
+    int64_t count = tensor.getNumElements();
+    std::shared_ptr<std::byte> aligned = allocateAligned(tensor.getNumBytes());
+    std::memcpy(aligned.get(), tensor.data.get(), tensor.getNumBytes());
+    if (dtype == Dtype::F32)
+      convertToF32(tensor.dtype, aligned.get(),
+                   reinterpret_cast<float *>(data.get()), count);
+    else
+      convertFromF32(dtype, reinterpret_cast<const float *>(aligned.get()),
+                     data.get(), count);
+  } else if (dtype == Dtype::F64) {
+    castFromDouble<double>(tensor, data.get());
+  } else if (dtype == Dtype::F32) {
+    castFromDouble<float>(tensor, data.get());
+  } else if (dtype == Dtype::F16) {
+    castFromDouble<Half>(tensor, data.get());
+  } else {
+    castFromDouble<BFloat16>(tensor, data.get());
+  }
+  return result;
 }
 
 Shape Block::getShape() const {
