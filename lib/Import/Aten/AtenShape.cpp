@@ -227,10 +227,9 @@ static LogicalResult triangle(AtenCall &call, ImportBuilder &b) {
   return call.result(select(b, keep, self, zero));
 }
 
-/// Picks elements in a constant order, for reverses and rotations.
-static Value pick(ImportBuilder &b, Value v, int64_t dim,
+/// Picks `size` elements in a constant order, for reverses and borders.
+static Value pick(ImportBuilder &b, Value v, int64_t dim, int64_t size,
                   llvm::function_ref<int64_t(int64_t)> from) {
-  int64_t size = shapeOf(v)[dim];
   auto order = llvm::map_to_vector(llvm::seq<int64_t>(0, size), from);
   auto type = RankedTensorType::get({size}, b.getI64Type());
   Value index = nn::ConstantOp::create(
@@ -244,7 +243,7 @@ static LogicalResult flip(AtenCall &call, ImportBuilder &b) {
     return call.result(v);
   for (int64_t dim : call.dims("dims", rankOf(v))) {
     int64_t size = shapeOf(v)[dim];
-    v = pick(b, v, dim, [&](int64_t i) { return size - 1 - i; });
+    v = pick(b, v, dim, size, [&](int64_t i) { return size - 1 - i; });
   }
   return call.result(v);
 }
@@ -271,12 +270,33 @@ static LogicalResult roll(AtenCall &call, ImportBuilder &b) {
   return call.result(b.reshape(v, shape));
 }
 
+/// Borders that repeat elements: mirrored at the outermost one, this element
+/// alone, or those of the other end.
+static Value padByElements(ImportBuilder &b, Value v, StringRef mode,
+                           ArrayRef<int64_t> amounts) {
+  for (size_t i = 0; i + 1 < amounts.size(); i += 2) {
+    int64_t dim = rankOf(v) - 1 - i / 2, size = shapeOf(v)[dim];
+    int64_t before = amounts[i], after = amounts[i + 1];
+    if (before == 0 && after == 0)
+      continue;
+    v = pick(b, v, dim, before + size + after, [&](int64_t to) {
+      int64_t from = to - before;
+      if (mode == "circular")
+        return (from + size) % size;
+      if (mode == "reflect")
+        from = from < size ? std::abs(from) : 2 * (size - 1) - from;
+      return std::clamp<int64_t>(from, 0, size - 1);
+    });
+  }
+  return v;
+}
+
 /// Constant padding: a block of the value before and after each dimension.
 static LogicalResult pad(AtenCall &call, ImportBuilder &b) {
   std::string mode = call.string("mode");
-  if (!mode.empty() && mode != "constant")
-    return call.unsupported("with mode '" + mode + "', expected 'constant'");
   Value v = call.tensor("self");
+  if (!mode.empty() && mode != "constant")
+    return call.result(padByElements(b, v, mode, call.integers("pad")));
   Scalar value =
       call.has("value") ? call.scalar("value") : Scalar::of(int64_t(0));
   auto amounts = call.integers("pad");

@@ -35,6 +35,7 @@ a.clamp(x, min=-0.5, max=0.5); a.clamp(x, min=0.25, max=-0.25); a.clamp(x, max=0
 a.clamp_min(x, 0.2); a.clamp_max(x, y); a.clamp(x, min=y, max=p)
 a.clone(x, memory_format=torch.contiguous_format); a.contiguous(x[None], memory_format=torch.channels_last)
 a.constant_pad_nd(x, [1, 2, 0, 1], value=2.5); a.pad(x, [1, -1], mode="constant", value=-3.0)
+a.pad(x, [2, 1], mode="reflect"); a.pad(x[None], [3, 2, 0, 1], mode="replicate"); a.pad(x, [4, 3], mode="circular"); a.pad(x[None], [1, -1, -1, 2], mode="replicate"); a.pad(x, [-1, 2], mode="reflect")
 a.cross_entropy_loss(x[0], n[0], weight=p[0, 0], reduction=2, ignore_index=1, label_smoothing=0.1)
 a.cross_entropy_loss(x[0], n[0], weight=None, reduction=0, ignore_index=2, label_smoothing=0.3)
 a.nll_loss(x[0], n[0], weight=p[0, 0], reduction=2, ignore_index=1); a.nll_loss_nd(x[0], n[0], weight=p[0, 0], reduction=0, ignore_index=0)
@@ -104,7 +105,7 @@ a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dr
 
 # Honoured, and tested elsewhere; or refused where it isn't the default.
 ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test",
-             ("_scaled_dot_product_flash_attention_for_cpu", "dropout_p"): "PyTorch refuses it", ("pad", "mode"): "REFUSED",
+             ("_scaled_dot_product_flash_attention_for_cpu", "dropout_p"): "PyTorch refuses it",
              ("requires_grad", "requires_grad"): "detach.test",
              ("embedding", "scale_grad_by_freq"): "masked_attention.test"}
 # What a trace makes of ops that are another one's alias, so that there is no call of them.
@@ -115,7 +116,6 @@ ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "
 REFUSED = {
     "a.add(x, y, out=torch.empty(2, 3, 4))": "writes its argument 'out'",
     "a.atleast_1d([x, y])[0]": "with argument 'tensors'",
-    'a.pad(x, [1, 1], mode="reflect")': "with mode 'reflect', expected 'constant'",
     "a.linalg_vector_norm(x, ord=3)": "of order 3",
     # PyTorch itself refuses it, but for some of its backends.
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
