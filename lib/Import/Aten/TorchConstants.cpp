@@ -21,8 +21,9 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::nn::expr;
 
-/// A constant with more elements goes to the weights file.
-static constexpr int64_t kWrittenOutElements = 4096;
+/// A constant with more elements goes to the weights file. The positions of T5,
+/// 512 × 512, are written out, so that a checkpoint has all of its weights.
+static constexpr int64_t kWrittenOutElements = 1 << 20;
 
 static Scalar toScalar(const at::Tensor &element) {
   if (at::isFloatingType(element.scalar_type()))
