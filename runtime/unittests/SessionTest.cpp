@@ -44,6 +44,22 @@ TEST(Session, RunsTheToyProgram) {
   }
 }
 
+TEST(Session, WeightsMayHaveAnotherFloatType) {
+  for (Dtype dtype : {Dtype::F16, Dtype::BF16, Dtype::F64}) {
+    TensorMap weights = makeWeights();
+    for (auto &[name, tensor] : weights)
+      tensor = convertFloats(tensor, dtype);
+    Session session(loadToy(), weights);
+    EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+              (std::vector<float>{15, 26, 37, 23, 34, 45}));
+    // Inputs are as the program wants them.
+    TensorMap inputs = makeInputs();
+    inputs["x"] = convertFloats(inputs["x"], dtype);
+    EXPECT_TRUE(
+        contains(errorOf([&] { session.run(inputs); }), "expected 2x4xf32"));
+  }
+}
+
 TEST(Session, RanksHaveCoresOfTheirOwn) {
   std::vector<int> cores = {0, 1, 3, 4, 5};
   EXPECT_EQ(chooseCores(cores, 0, 2), (std::vector<int>{0, 1}));

@@ -85,6 +85,16 @@ TEST_F(CudaSessionTest, CapturesOneGraphOfAllRanks) {
   EXPECT_EQ(fake::countCalls("cuLaunchKernel"), eager + 4);
 }
 
+TEST_F(CudaSessionTest, WeightsMayHaveAnotherFloatType) {
+  for (Dtype dtype : {Dtype::F16, Dtype::BF16, Dtype::F64}) {
+    TensorMap weights = makeWeights();
+    for (auto &[name, tensor] : weights)
+      tensor = convertFloats(tensor, dtype);
+    Session session(loadProgram(), weights);
+    EXPECT_EQ(getResult(session.run(makeInputs())), expected);
+  }
+}
+
 TEST_F(CudaSessionTest, GraphsCanBeTurnedOff) {
   SessionOptions options;
   options.cuda.graphs = false;
