@@ -77,57 +77,59 @@ private:
       use(name.substr(0, dot + 1), name.substr(dot + 1));
   }
 
-  std::set<Prefixes> listPrefixes() const {
-    std::set<Prefixes> all;
-    auto addFiles = [&](const std::string &program, const std::string &rest) {
-      std::string end = "." + rest;
-      for (const auto &[name, entry] : entries)
-        if (name.ends_with(end))
-          all.insert({program, name.substr(0, name.size() - rest.size())});
-    };
-    for (const TensorInfo *info : missing) {
-      addFiles("", info->name);
-      forEachPrefix(info->name,
-                    [&](const std::string &prefix, const std::string &rest) {
-                      if (entries.contains(rest))
-                        all.insert({prefix, ""});
-                    });
-    }
-    // A prefix of the whole program is that of a wrapper, and may stand for
+  /// For each change of the prefix, how many of the missing parameters it
+  /// finds.
+  std::map<Prefixes, ptrdiff_t> countFound() const {
+    // A prefix of all parameters is that of a wrapper, and may stand for
     // another one.
-    if (found.empty() && !missing.empty())
+    std::set<std::string> wrappers = {""};
+    if (found.empty())
       forEachPrefix(missing.front()->name,
-                    [&](const std::string &prefix, const std::string &rest) {
+                    [&](const std::string &prefix, const std::string &) {
                       if (std::all_of(missing.begin(), missing.end(),
                                       [&](const TensorInfo *info) {
                                         return info->name.starts_with(prefix);
                                       }))
-                        addFiles(prefix, rest);
+                        wrappers.insert(prefix);
                     });
-    return all;
+    std::map<Prefixes, ptrdiff_t> counts;
+    for (const TensorInfo *info : missing) {
+      for (const std::string &wrapper : wrappers) {
+        std::string_view rest =
+            std::string_view(info->name).substr(wrapper.size());
+        std::string end = "." + std::string(rest);
+        for (const auto &[name, entry] : entries)
+          if (name.ends_with(end) && !found.contains(name))
+            ++counts[{wrapper, name.substr(0, name.size() - rest.size())}];
+      }
+      forEachPrefix(info->name,
+                    [&](const std::string &prefix, const std::string &rest) {
+                      if (entries.contains(rest) && !found.contains(rest))
+                        ++counts[{prefix, ""}];
+                    });
+    }
+    return counts;
   }
 
   void matchPrefix(std::vector<std::string> &notes) {
+    if (missing.empty())
+      return;
     std::vector<Prefixes> best;
     ptrdiff_t most = 0;
-    for (const Prefixes &prefixes : listPrefixes()) {
-      ptrdiff_t count = std::count_if(missing.begin(), missing.end(),
-                                      [&](const TensorInfo *info) {
-                                        return !find(prefixes, *info).empty();
-                                      });
+    for (const auto &[prefixes, count] : countFound()) {
       // Only a wrapper's prefix stands for another one, not that of a part.
       bool isReplaced = !prefixes.program.empty() && !prefixes.files.empty();
-      if (isReplaced && count < std::ssize(missing))
+      if (count < (isReplaced ? std::ssize(missing) : most))
         continue;
       if (count > most)
         best.clear();
       most = std::max(most, count);
       // The same change may be written with a longer prefix on both sides.
-      auto isSame = [&](const TensorInfo *info) {
+      auto isSame = [&, &prefixes = prefixes](const TensorInfo *info) {
         return find(prefixes, *info) == find(best.front(), *info);
       };
-      if (count && count == most &&
-          (best.empty() ||
+      if (best.empty() ||
+          (best.size() == 1 &&
            !std::all_of(missing.begin(), missing.end(), isSame)))
         best.push_back(prefixes);
     }
