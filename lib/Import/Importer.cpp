@@ -6,7 +6,7 @@
 using namespace mlir::tp;
 
 /// Every importer. The folder NAME defines create<NAME>Importer().
-#define TP_IMPORTERS(IMPORTER) IMPORTER(TorchScript)
+#define TP_IMPORTERS(IMPORTER) IMPORTER(TorchScript) IMPORTER(TorchExport)
 
 #define TP_DECLARE(name)                                                       \
   std::unique_ptr<Importer> create##name##Importer(                            \

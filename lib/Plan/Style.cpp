@@ -382,7 +382,8 @@ void ModuleRequests::reportInputError(FileLineColLoc loc,
                   "leaves the inputs in the order of their first use, with "
                   "the caller's names (" +
                   names +
-                  "); trace the model with tp_trace.py and give tp-import its "
+                  "); trace or export the model with tp_trace.py and give "
+                  "tp-import its "
                   "--signature, or script the module");
 }
 

@@ -8,6 +8,7 @@
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
@@ -19,12 +20,14 @@ namespace cl = llvm::cl;
 static cl::OptionCategory category("tp-import options");
 
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
-                                      cl::desc("<model.pt>"),
+                                      cl::desc("<model.pt2 or model.pt>"),
                                       cl::cat(category));
 static cl::list<std::string> inputTexts(
     "input", cl::value_desc("name=shapextype"),
     cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
-             "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1"),
+             "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1. A "
+             "torch.export program has its own, which this replaces where "
+             "they are dynamic"),
     cl::cat(category));
 static cl::opt<std::string>
     signaturePath("signature", cl::value_desc("model.signature.json"),
@@ -49,11 +52,18 @@ static int fail(llvm::Error error, int code) {
   return code;
 }
 
-/// For --list-ops, which needs no model.
+/// For --list-ops, which needs no model. Importers that have the same ops have
+/// one list.
 [[noreturn]] static void
 leaveWithOps(llvm::ArrayRef<std::unique_ptr<tp::Importer>> importers) {
-  for (const auto &importer : importers)
-    importer->printOps(llvm::outs());
+  llvm::StringSet<> seen;
+  for (const auto &importer : importers) {
+    std::string list;
+    llvm::raw_string_ostream os(list);
+    importer->printOps(os);
+    if (seen.insert(list).second)
+      llvm::outs() << list;
+  }
   llvm::Error error = tp::closeStandardOutput();
   std::exit(error ? fail(std::move(error), kBadInput) : 0);
 }
@@ -99,6 +109,7 @@ int main(int argc, char **argv) {
       "  tp-import model.pt --input ids=2x64xi64 --input mask=2x64xi64 \\\n"
       "            -o model.mlir --weights model.safetensors\n"
       "  tp-import mlp.pt --input x=8x32xf32        (the IR, to read it)\n"
+      "  tp-import model.pt2 -o model.mlir --weights model.safetensors\n"
       "  … --mlir-print-debuginfo                   (with modules and source "
       "lines)\n"
       "\nEXIT CODES:\n"

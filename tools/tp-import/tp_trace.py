@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Traces a model such that its modules keep the order and the names of forward's arguments.
+"""Traces or exports a model such that its modules keep the order and the names of forward's arguments.
 
 torch.jit.trace orders the tensor inputs of a submodule by their first use, names them as the caller does, and drops those
 that aren't used. So a plan's layouts, which are by position or by name, would reach other tensors than in PyTorch. Here
@@ -11,12 +11,17 @@ of them a state_dict has. Here the others become constants of the program, so th
     tp_trace.save(model, (ids, mask), "model.pt")       # and model.signature.json
 
     tp-import model.pt --signature model.signature.json …
+
+A program of torch.export has the tensors that a module's operations use, in the order of their first use:
+
+    tp_trace.export(model, (ids, mask), "model.pt2")    # and model.signature.json
 """
 
 import contextlib
 import errno
 import functools
 import inspect
+import io
 import json
 import os
 import pathlib
@@ -61,7 +66,8 @@ def without_unsaved_buffers(model):
 
 @contextlib.contextmanager
 def ordered(model):
-    """While in it, a trace of `model` has the inputs of its modules in order; gives what is to be written as signatures."""
+    """While in it, a trace or an exported program of `model` has the inputs of its modules in order; gives what is to be
+    written as signatures."""
     state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
     signatures, undo = {}, []
     alias = torch.ops.aten.alias
@@ -72,7 +78,10 @@ def ordered(model):
         entry = {"arguments": list(signature.parameters), "calls": []}
 
         def separate(_, args, kwargs):
-            # Still in the caller: a tensor that is passed twice becomes two inputs, a parameter one.
+            # Still in the caller: a tensor that is passed twice becomes two inputs, a parameter one. torch.export takes this
+            # for the module's own, and needs it not.
+            if torch._C._get_tracing_state() is None:
+                return None
             seen = set(state)
 
             def once(tensor):
@@ -85,7 +94,7 @@ def ordered(model):
 
         @functools.wraps(inner)
         def forward(*args, **kwargs):
-            if torch._C._get_tracing_state() is None:
+            if torch._C._get_tracing_state() is None and not torch.compiler.is_exporting():
                 return inner(*args, **kwargs)
             bound, tensors = signature.bind(*args, **kwargs), []
 
@@ -139,18 +148,34 @@ def ordered(model):
 
 def save(model, example_inputs, path, **options):
     """Saves a trace at `path`, and its signatures beside it, as .signature.json; `options` are torch.jit.trace's."""
+    with ordered(model) as signatures, without_unsaved_buffers(model):
+        traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
+    # What LibTorch writes itself ends the process where a file can't be closed.
+    write(path, traced.save_to_buffer(), signatures)
+    return traced
+
+
+def export(model, example_inputs, path, **options):
+    """Saves an exported program in the same way; `options` are torch.export.export's."""
+    with ordered(model) as signatures:
+        program = torch.export.export(model, example_inputs, **options)
+    buffer = io.BytesIO()
+    torch.export.save(program, buffer)
+    write(path, buffer.getvalue(), signatures)
+    return program
+
+
+def write(path, model, signatures):
+    """Writes both files, or none."""
     path = pathlib.Path(os.path.realpath(path))
     signature = path.with_suffix(".signature.json")
     for target in (path, signature):
         if target.exists() and not target.is_file():
             raise ValueError(f"'{target}' is not a regular file, and a trace replaces only regular files")
-    with ordered(model) as signatures, without_unsaved_buffers(model):
-        traced = torch.jit.trace(model, example_inputs, **({"check_trace": False} | options))
     # Both are on the disk, aside, before either takes its name.
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=os.fsdecode(os.fsencode(path.name)[:200]) + ".tmp-") as folder:
         folder = pathlib.Path(folder)
-        # What LibTorch writes itself ends the process where a file can't be closed.
-        for target, data in ((path, traced.save_to_buffer()), (signature, (json.dumps(signatures, indent=1) + "\n").encode())):
+        for target, data in ((path, model), (signature, (json.dumps(signatures, indent=1) + "\n").encode())):
             with open(folder / target.name, "wb") as file:
                 file.write(data)
                 file.flush()
@@ -158,7 +183,6 @@ def save(model, example_inputs, path, **options):
         for target in (path, signature):
             os.replace(folder / target.name, target)
     sync_names(path.parent)
-    return traced
 
 
 def sync_names(folder):

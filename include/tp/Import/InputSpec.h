@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // TorchScript knows neither shapes nor element types of a model's inputs; the
-// user states them, one `name=2x64xi64` each.
+// user states them, one `name=2x64xi64` each. A program of torch.export knows
+// them, except for dynamic sizes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,6 +4,7 @@
 #include "ModelBuilder.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <ATen/ops/empty.h>
 
@@ -190,15 +191,33 @@ llvm::Error ModelBuilder::report(llvm::ArrayRef<ImportProblem> problems) {
   return error(text);
 }
 
-/// Erases ops without uses, which shape arithmetic leaves behind.
-static void eraseDeadOps(Block &block) {
+/// Erases ops without uses, which shape arithmetic leaves behind. `assigned` has
+/// the parameters that are assigned, of which one op each stays: how many there
+/// are.
+static void eraseDeadOps(Block &block, llvm::StringMap<unsigned> &assigned) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     for (Region &region : op.getRegions())
       for (Block &inner : region)
-        eraseDeadOps(inner);
-    if (isOpTriviallyDead(&op))
-      op.erase();
+        eraseDeadOps(inner, assigned);
+    if (!isOpTriviallyDead(&op))
+      continue;
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      auto it = assigned.find(parameter.getFqn());
+      if (it != assigned.end() && it->second-- == 1)
+        continue;
+    }
+    op.erase();
   }
+}
+
+static void eraseDeadOps(Block &block) {
+  llvm::StringMap<unsigned> assigned;
+  block.walk([&](nn::AssignOp op) { assigned[op.getFqn()]; });
+  block.walk([&](nn::ParameterOp op) {
+    if (auto it = assigned.find(op.getFqn()); it != assigned.end())
+      ++it->second;
+  });
+  eraseDeadOps(block, assigned);
 }
 
 llvm::Expected<ImportedModel>

@@ -46,9 +46,6 @@ llvm::Expected<ImportedModel> TorchScriptImporter::run(
   auto format = identifyArchive(path);
   if (!format)
     return format.takeError();
-  if (*format != ArchiveFormat::TorchScript)
-    return makeLoadError(path, "this is a torch.export archive (.pt2), not "
-                               "TorchScript");
   std::optional<torch::jit::Module> root;
   try {
     root = torch::jit::load(path.str(), at::kCPU);

@@ -160,7 +160,6 @@ def main():
     (directory / "empty.pt").write_bytes(b"")
     torch.save(Mismatch().state_dict(), directory / "state_dict.pt")
     torch.save(Mismatch().state_dict(), directory / "legacy.pt", _use_new_zipfile_serialization=False)
-    torch.export.save(torch.export.export(Mismatch(), (torch.randn(2, 3),)), directory / "export.pt2")
 
 
 main()

@@ -1,5 +1,6 @@
 """Small models, by family of ops. Each returns many results, so that one import
-covers many ops; each is imported scripted and traced unless it says otherwise."""
+covers many ops; each is imported scripted and traced unless it says otherwise, and
+some as programs of torch.export as well, also in core ATen."""
 
 import torch
 import torch.nn.functional as F
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 from typing import Dict, List, Optional, Tuple
 
 FAMILIES = {}
+ALL = ("script", "trace", "export", "core")
 
 
 def case(family, *inputs, modes=("script", "trace")):
@@ -38,7 +40,7 @@ def boolean(*shape):
 # --- elementwise -----------------------------------------------------------
 
 
-@case("elementwise", f32(2, 4))
+@case("elementwise", f32(2, 4), modes=ALL)
 class Unary(nn.Module):
     def forward(self, x):
         p = x.abs() + 0.5
@@ -77,7 +79,7 @@ class Logic(nn.Module):
                 n.all(0, keepdim=True))
 
 
-@case("elementwise", f32(2, 4), i64(9, 2, 4), boolean(2, 4))
+@case("elementwise", f32(2, 4), i64(9, 2, 4), boolean(2, 4), modes=ALL)
 class Promotion(nn.Module):
     def forward(self, x, n, m):
         one = torch.tensor(1, dtype=torch.float64)
@@ -87,7 +89,7 @@ class Promotion(nn.Module):
                 (x.double() + 1).to(x.dtype), n.sqrt(), n ** 2)
 
 
-@case("elementwise", f32(2, 4), f32(2, 4))
+@case("elementwise", f32(2, 4), f32(2, 4), modes=ALL)
 class InPlace(nn.Module):
     def forward(self, x, y):
         x = x * 1
@@ -104,7 +106,7 @@ class InPlace(nn.Module):
 # --- shapes ----------------------------------------------------------------
 
 
-@case("shapes", f32(2, 6, 4))
+@case("shapes", f32(2, 6, 4), modes=ALL)
 class Views(nn.Module):
     def forward(self, x):
         b, t, d = x.size()
@@ -160,7 +162,7 @@ class Repeats(nn.Module):
                 x[:, :, None, :].expand(2, 1, 3, 4).reshape(2, 3, 4), torch.broadcast_to(y, (3, 4)))
 
 
-@case("shapes", f32(2, 5, 4), i64(5, 2, 3, 4), i64(4, 3), i64(5, 2, 3))
+@case("shapes", f32(2, 5, 4), i64(5, 2, 3, 4), i64(4, 3), i64(5, 2, 3), modes=ALL)
 class Indexing(nn.Module):
     def forward(self, x, g, s, n):
         b = torch.arange(2)
@@ -170,7 +172,7 @@ class Indexing(nn.Module):
                 x[:, torch.tensor([3, 0, -1])], x[:, -1 - n])
 
 
-@case("shapes", f32(2, 4, 4), i64(3, 2, 5))
+@case("shapes", f32(2, 4, 4), i64(3, 2, 5), modes=ALL)
 class Creation(nn.Module):
     def forward(self, x, n):
         t = x.size(1)
@@ -233,7 +235,7 @@ class Tied(nn.Module):
         return self.head(self.embed(ids))
 
 
-@case("contractions", f32(2, 4, 5, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6), boolean(2, 1, 5, 5))
+@case("contractions", f32(2, 4, 5, 8), f32(2, 2, 5, 8), f32(2, 2, 5, 6), boolean(2, 1, 5, 5), modes=ALL)
 class Attention(nn.Module):
     def forward(self, q, k, v, m):
         attend = F.scaled_dot_product_attention
@@ -267,7 +269,7 @@ class Reductions(nn.Module):
                 torch.linalg.vector_norm(x, 1, -1), F.normalize(x, dim=-1), x.sum(-1, dtype=torch.float64))
 
 
-@case("reductions", f32(2, 3, 4))
+@case("reductions", f32(2, 3, 4), modes=ALL)
 class Norms(nn.Module):
     def __init__(self):
         super().__init__()
@@ -287,7 +289,7 @@ class Norms(nn.Module):
                 F.log_softmax(x, dim=-1), F.softmax(x.half(), -1, dtype=torch.float32), F.dropout(x, 0.1, False))
 
 
-@case("reductions", f32(6, 5), i64(5, 6), f32(2, 5, 3), i64(5, 2, 3), positive(5))
+@case("reductions", f32(6, 5), i64(5, 6), f32(2, 5, 3), i64(5, 2, 3), positive(5), modes=ALL)
 class Losses(nn.Module):
     def forward(self, x, t, y, u, w):
         return (F.cross_entropy(x, t), F.cross_entropy(x, t, reduction="sum", label_smoothing=0.1),
@@ -314,7 +316,7 @@ class Block(nn.Module):
         return torch.relu(x)
 
 
-@case("structure", f32(2, 4), modes=("script",))
+@case("structure", f32(2, 4), modes=("script", "export", "core"))
 class Control(nn.Module):
     def __init__(self):
         super().__init__()
@@ -342,7 +344,7 @@ class Pair(nn.Module):
         return a + b, [names["x"] * a, b]
 
 
-@case("structure", f32(2, 4), modes=("script",))
+@case("structure", f32(2, 4), modes=("script", "export", "core"))
 class Containers(nn.Module):
     def __init__(self):
         super().__init__()
@@ -355,7 +357,7 @@ class Containers(nn.Module):
         return total, parts
 
 
-@case("structure", f32(2, 3))
+@case("structure", f32(2, 3), modes=ALL)
 class LargeConstant(nn.Module):
     def forward(self, x):
         # No form of its own and too many elements to be written out.
@@ -363,7 +365,7 @@ class LargeConstant(nn.Module):
         return x.sum() + table
 
 
-@case("structure", f32(2, 5, 8))
+@case("structure", f32(2, 5, 8), modes=ALL)
 class Torchs(nn.Module):
     def __init__(self):
         super().__init__()

@@ -1,5 +1,8 @@
-"""Saves the models of a family as TorchScript, imports each, prints the IR and
-checks that it computes what PyTorch computes: run.py <family> <tp-import> <dir>"""
+"""Saves the models of a family, imports each, prints the IR and checks that it
+computes what PyTorch computes: run.py <family> <tp-import> <dir>
+
+A model is scripted, traced, exported by torch.export, or exported and
+decomposed to core ATen."""
 
 import subprocess
 import sys
@@ -21,12 +24,12 @@ def flatten(value):
     return [tensor for element in values for tensor in flatten(element)]
 
 
-def import_model(tool, stem, inputs, *flags):
-    specs = []
+def import_model(tool, path, inputs, *flags):
+    specs, stem = [], path.with_suffix("")
     for i, tensor in enumerate(inputs):
         shape = "".join(f"{size}x" for size in tensor.shape)
         specs += ["--input", f"in{i}={shape}{NAMES[tensor.dtype]}"]
-    return subprocess.run([tool, f"{stem}.pt", *specs, "--weights", f"{stem}.safetensors", *flags],
+    return subprocess.run([tool, path, *specs, "--weights", f"{stem}.safetensors", *flags],
                           capture_output=True, text=True)
 
 
@@ -35,22 +38,28 @@ def check(tool, directory, cls, makers, mode):
     module = cls().eval()
     inputs = [make() for make in makers]
     stem = directory / f"{cls.__name__}-{mode}"
-    if mode == "script":
-        saved = torch.jit.script(module)
+    examples = tuple(t.clone() for t in inputs)
+    if mode in ("export", "core"):
+        path = stem.with_suffix(".pt2")
+        program = torch.export.export(module, examples)
+        torch.export.save(program.run_decompositions() if mode == "core" else program, path)
+        model = torch.export.load(path).module()
     else:
-        saved = torch.jit.trace(module, tuple(t.clone() for t in inputs), check_trace=False)
-    saved.save(f"{stem}.pt")
+        path = stem.with_suffix(".pt")
+        saved = torch.jit.script(module) if mode == "script" else torch.jit.trace(module, examples, check_trace=False)
+        saved.save(path)
+        model = torch.jit.load(path)
     # Tracing makes tensors of Python's numbers, which changes some types: the
     # archive is the model.
-    expected = flatten(torch.jit.load(f"{stem}.pt")(*[t.clone() for t in inputs]))
+    expected = flatten(model(*[t.clone() for t in inputs]))
 
-    pretty = import_model(tool, stem, inputs)
+    pretty = import_model(tool, path, inputs)
     print(f"=== {stem.name} exit {pretty.returncode}")
     print(pretty.stdout)
     if pretty.returncode:
         print(pretty.stderr)
         return False
-    generic = import_model(tool, stem, inputs, "--mlir-print-op-generic").stdout
+    generic = import_model(tool, path, inputs, "--mlir-print-op-generic").stdout
     results = nneval.evaluate(generic, f"{stem}.safetensors", inputs)
     correct = len(results) == len(expected)
     for i, (result, wanted) in enumerate(zip(results, expected)):

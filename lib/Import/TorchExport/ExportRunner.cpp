@@ -1,0 +1,256 @@
+//===- ExportRunner.cpp - run an exported program -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ExportRunner.h"
+#include "ExportOps.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Where values are defined that no op defines.
+static constexpr size_t kBefore = std::numeric_limits<size_t>::max();
+
+template <typename F>
+static void forEachRead(const ExportStep &step, F f) {
+  for (const ExportArgument &argument : step.arguments)
+    for (const ExportOperand &operand : argument.operands)
+      if (operand.value)
+        f(*operand.value);
+}
+
+ExportRunner::ExportRunner(const ExportedProgram &program,
+                           ModelBuilder &builder,
+                           const ForwardSignatures &signatures)
+    : program(program), b(builder.b), table(builder.table), ops(builder.ops),
+      signatures(signatures), values(program.values.size()),
+      definitions(program.values.size(), kBefore),
+      lastReads(program.values.size()) {
+  for (auto [i, value] : llvm::enumerate(program.values))
+    if (value.constant)
+      values[i] = value.constant;
+  for (auto [i, step] : llvm::enumerate(program.steps)) {
+    forEachRead(step, [&, i = i](ValueId id) { lastReads[id] = i; });
+    for (auto &ids : step.results)
+      for (ValueId id : ids)
+        definitions[id] = i;
+  }
+  for (const ExportOperand &output : program.outputs)
+    if (output.value)
+      lastReads[*output.value] = program.steps.size();
+  for (const auto &[buffer, next] : program.bufferMutations)
+    nextValues[next].push_back(buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+void ExportRunner::bindParameter(const ExportInput &input,
+                                 const at::Tensor &data) {
+  at::Tensor meta = table.parameter(
+      data, input.name, input.kind != ExportInput::Parameter, input.isSaved);
+  bind(input.value, meta);
+  parameters[input.value] = meta;
+}
+
+/// A buffer that an op writes in place becomes a value. It shares the storage of
+/// the buffer, whose other views are then errors.
+void ExportRunner::writeBuffer(c10::IValue &receiver) {
+  if (!receiver.isTensor() || !receiver.toTensor().is_meta())
+    return;
+  at::Tensor meta = receiver.toTensor();
+  TrackedTensor *tracked = table.find(meta);
+  if (!tracked || !tracked->isBuffer || table.isStale(meta))
+    return;
+  Value value = table.valueOf(meta);
+  at::Tensor alias = meta.alias();
+  table.track(alias, value);
+  receiver = alias;
+}
+
+/// Assigns the buffers whose next value is `id`.
+void ExportRunner::assignBuffers(ValueId id) {
+  auto it = nextValues.find(id);
+  if (it == nextValues.end() || !isTensor(id))
+    return;
+  at::Tensor next = values[id]->toTensor();
+  Value value = next.is_meta() ? table.valueOf(next) : table.materialise(next);
+  if (!value)
+    return; // reported before
+  for (ValueId id : it->second) {
+    auto found = parameters.find(id);
+    if (found == parameters.end())
+      continue; // reported before
+    at::Tensor buffer = found->second;
+    // The parameter is one of the function, also if nothing reads it.
+    table.valueOf(buffer);
+    const std::string &fqn = table.find(buffer)->fqn;
+    nn::AssignOp::create(b, b.getStringAttr(fqn), value, FloatAttr());
+    assigned[buffer.unsafeGetTensorImpl()] = next;
+  }
+}
+
+/// Reports writes to views of parameters and buffers: values have no views.
+void ExportRunner::checkViews() {
+  for (const auto &[id, parameter] : parameters) {
+    auto it = assigned.find(parameter.unsafeGetTensorImpl());
+    if (table.isStale(it == assigned.end() ? parameter : it->second))
+      ops.problem(ImportProblem::UnsupportedOp, "",
+                  "a view of '" + table.find(parameter)->fqn +
+                      "' is written in place");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// The argument's value; none if it is unknown.
+std::optional<c10::IValue>
+ExportRunner::evaluate(const ExportArgument &argument) {
+  std::vector<c10::IValue> elements;
+  for (const ExportOperand &operand : argument.operands) {
+    if (operand.value && !values[*operand.value])
+      return std::nullopt;
+    elements.push_back(operand.value ? *values[*operand.value]
+                                     : operand.constant);
+  }
+  if (!argument.elementType)
+    return elements.front();
+  c10::impl::GenericList list(argument.elementType);
+  for (c10::IValue &element : elements)
+    list.push_back(std::move(element));
+  return list;
+}
+
+void ExportRunner::runStep(const ExportStep &step) {
+  if (!step.problem.empty())
+    return ops.problem(ImportProblem::UnsupportedOp, step.place, step.problem);
+  if (isAssertion(step))
+    return;
+  std::vector<c10::IValue> inputs;
+  bool isUnknown = false;
+  for (const ExportArgument &argument : step.arguments) {
+    if (!argument.unknownKind.empty())
+      return ops.problem(ImportProblem::UnsupportedOp, step.place,
+                         "unsupported op '" + step.target +
+                             "' with an argument of kind '" +
+                             argument.unknownKind + "'");
+    auto value = evaluate(argument);
+    isUnknown |= !value;
+    inputs.push_back(value.value_or(c10::IValue()));
+  }
+  if (isUnknown) {
+    // The unknown input was reported before, but an unsupported op is a problem
+    // of its own.
+    return ops.check(nameOp(step));
+  }
+  if (step.isInPlace())
+    writeBuffer(inputs.front());
+  TorchOp op = findOp(step, inputs);
+  auto results = ops.run(op, std::move(inputs));
+  if (!results)
+    return;
+  for (auto [ids, result] : llvm::zip(step.results, *results)) {
+    if (!result.isList())
+      for (ValueId id : ids)
+        values[id] = result;
+    else
+      for (auto [id, element] : llvm::zip(ids, result.toListRef()))
+        values[id] = element;
+    for (ValueId id : ids)
+      assignBuffers(id);
+  }
+}
+
+/// Whether PyTorch marks the step as one of the module at `depth`.
+static bool hasModule(const ExportStep &step, unsigned depth) {
+  return step.modules && step.modules->size() > depth;
+}
+
+/// The end of the ops of one call. Ops whose modules aren't known belong to the
+/// call that they are in the middle of.
+size_t ExportRunner::findEnd(Range range, unsigned depth) {
+  const ExportFrame &frame = (*program.steps[range.begin].modules)[depth];
+  size_t end = range.begin + 1;
+  for (size_t i = end; i < range.end; ++i) {
+    const ExportStep &step = program.steps[i];
+    if (hasModule(step, depth) && (*step.modules)[depth] == frame)
+      end = i + 1;
+    else if (step.modules)
+      break;
+  }
+  return end;
+}
+
+void ExportRunner::runSteps(Range range, unsigned depth) {
+  for (size_t i = range.begin; i < range.end;) {
+    table.setGradEnabled(program.steps[i].isGradEnabled);
+    if (!hasModule(program.steps[i], depth)) {
+      runStep(program.steps[i++]);
+      continue;
+    }
+    Range inner{i, findEnd({i, range.end}, depth)};
+    Call call = describeCall(inner, depth);
+    callModule(call, inner, [&] {
+      runSteps({inner.begin + call.numAliases, inner.end}, depth + 1);
+    });
+    i = inner.end;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// The next outputs of the program in the structure that it returns.
+std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
+                                                 size_t &next) {
+  if (!tree.unknownType.empty())
+    throw ExportError("the program returns a '" +
+                      llvm::Twine(tree.unknownType) +
+                      "', expected tensors in tuples, lists and dictionaries");
+  if (tree.kind == ExportTree::Leaf) {
+    if (next == program.outputs.size())
+      throw ExportError("the program returns " +
+                        llvm::Twine(program.outputs.size()) +
+                        " values, fewer than its structure has");
+    const ExportOperand &output = program.outputs[next++];
+    if (output.value)
+      return values[*output.value];
+    return output.constant;
+  }
+  std::vector<c10::IValue> children;
+  for (const ExportTree &child : tree.children) {
+    auto value = collect(child, next);
+    if (!value)
+      return std::nullopt;
+    children.push_back(std::move(*value));
+  }
+  if (tree.kind == ExportTree::Dict) {
+    c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
+    for (auto [key, value] : llvm::zip_equal(tree.keys, children))
+      dict.insert_or_assign(key, std::move(value));
+    return dict;
+  }
+  return c10::ivalue::Tuple::create(std::move(children));
+}
+
+std::optional<c10::IValue> ExportRunner::run() {
+  Range all{0, program.steps.size()};
+  callModule(describeRoot(), all, [&] {
+    runSteps(all, 0);
+    for (const ExportInput &input : program.inputs)
+      assignBuffers(input.value);
+    checkViews();
+  });
+  for (auto &[fqn, signature] : signatures)
+    if (numCalls[fqn] != signature.calls.size())
+      ops.problem(ImportProblem::Failed, "",
+                  "the signatures are of another trace: calls of '" + fqn +
+                      "' are " + llvm::Twine(signature.calls.size()) +
+                      " there, and " + llvm::Twine(numCalls[fqn]) +
+                      " in the model");
+  size_t next = 0;
+  return collect(program.outputTree, next);
+}

@@ -1,0 +1,131 @@
+//===- TorchExportImporter.cpp - the importer of torch.export -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ExportArchive.h"
+#include "ExportRunner.h"
+#include "Import/Aten/TorchArchive.h"
+#include "SymbolicShapes.h"
+#include <ATen/core/grad_mode.h>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+/// Imports archives that `torch.export.save` wrote.
+class TorchExportImporter final : public Importer {
+public:
+  StringRef getFormat() const override { return "torch.export"; }
+  bool recognizes(StringRef path) const override {
+    return isArchive(path, ArchiveFormat::TorchExport);
+  }
+  llvm::Expected<ImportedModel> run(MLIRContext *context, StringRef path,
+                                    llvm::ArrayRef<InputSpec> inputs,
+                                    const ForwardSignatures &signatures,
+                                    llvm::raw_ostream &notes) const override;
+  void printOps(llvm::raw_ostream &os) const override { printAtenOps(os); }
+};
+} // namespace
+
+/// Constants that PyTorch makes of values in the code; others are attributes of
+/// modules.
+static bool isLifted(const ExportInput &input) {
+  return input.kind == ExportInput::Constant &&
+         StringRef(input.name).contains("lifted_tensor");
+}
+
+static void bindData(const ExportedProgram &program, ExportArchive &archive,
+                     ModelBuilder &builder, ExportRunner &runner) {
+  for (const ExportInput &input : program.inputs) {
+    if (input.isArgument())
+      continue;
+    at::Tensor data = archive.getTensor(input.name);
+    if (isLifted(input)) {
+      runner.bind(input.value, data);
+      continue;
+    }
+    builder.table.reserveName(input.name);
+    if (convertType(builder.b.getContext(), data.scalar_type()))
+      runner.bindParameter(input, data);
+    else
+      builder.ops.problem(ImportProblem::UnsupportedOp, "",
+                          llvm::Twine("element type ") +
+                              c10::toString(data.scalar_type()) + " of '" +
+                              input.name + "'");
+  }
+}
+
+static llvm::Expected<ImportedModel>
+importProgram(ModelBuilder &builder, const ExportedProgram &program,
+              ExportArchive &archive, llvm::ArrayRef<InputSpec> inputs,
+              const ForwardSignatures &signatures) {
+  llvm::SmallVector<ForwardArgument> arguments;
+  for (const ExportInput &input : program.inputs)
+    if (input.kind == ExportInput::Tensor)
+      arguments.push_back({input.name, /*isOptional=*/true});
+  auto matched = builder.matchInputs(arguments, inputs);
+  if (!matched)
+    return matched.takeError();
+  llvm::SmallVector<const InputSpec *> given;
+  size_t next = 0;
+  for (const ExportInput &input : program.inputs)
+    given.push_back(input.kind == ExportInput::Tensor ? (*matched)[next++]
+                                                      : nullptr);
+  auto shapes = bindShapes(program, given);
+  if (!shapes)
+    return builder.error(llvm::toString(shapes.takeError()));
+  for (const std::string &name : program.writtenInputs)
+    builder.note() << "the program writes its input '" << name
+                   << "', which the imported function doesn't\n";
+
+  at::NoGradGuard noGrad;
+  ExportRunner runner(program, builder, signatures);
+  for (auto [input, spec, shape] :
+       llvm::zip_equal(program.inputs, given, *shapes)) {
+    if (input.kind == ExportInput::Number)
+      runner.bind(input.value, shape.front());
+    if (input.kind != ExportInput::Tensor)
+      continue;
+    Type element = convertType(builder.b.getContext(), input.tensor.type);
+    if (!element)
+      return builder.error("input '" + input.name + "' has element type " +
+                           c10::toString(input.tensor.type) +
+                           ", expected f32, f64, f16, bf16, i64, i32, i16, "
+                           "i8, ui8 or bool");
+    runner.bind(input.value,
+                builder.addInput(spec ? spec->name : input.name,
+                                 RankedTensorType::get(shape, element)));
+  }
+  bindData(program, archive, builder, runner);
+  return builder.finish(runner.run());
+}
+
+llvm::Expected<ImportedModel> TorchExportImporter::run(
+    MLIRContext *context, StringRef path, llvm::ArrayRef<InputSpec> inputs,
+    const ForwardSignatures &signatures, llvm::raw_ostream &notes) const {
+  auto format = identifyArchive(path);
+  if (!format)
+    return format.takeError();
+  // No exception may leave, because the callers are compiled without
+  // exceptions.
+  std::unique_ptr<ExportArchive> archive;
+  ExportedProgram program;
+  try {
+    archive = std::make_unique<ExportArchive>(path);
+    program = archive->readProgram();
+  } catch (const std::exception &exception) {
+    return makeLoadError(path, describeException(exception));
+  }
+  ModelBuilder builder(context, path, notes);
+  try {
+    return importProgram(builder, program, *archive, inputs, signatures);
+  } catch (const std::exception &exception) {
+    return builder.error(describeException(exception));
+  }
+}
+
+namespace mlir::tp {
+std::unique_ptr<Importer>
+createTorchExportImporter(llvm::cl::OptionCategory &) {
+  return std::make_unique<TorchExportImporter>();
+}
+} // namespace mlir::tp

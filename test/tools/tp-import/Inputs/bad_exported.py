@@ -1,0 +1,155 @@
+"""Saves programs of torch.export that can't be imported: bad_exported.py <directory>"""
+
+import json
+import pathlib
+import sys
+import warnings
+import zipfile
+
+import torch
+from torch import nn
+from torch.export import Dim, export, save
+from torch.export.pt2_archive._package import package_pt2
+
+import archive
+
+directory = pathlib.Path(sys.argv[1])
+directory.mkdir(parents=True, exist_ok=True)
+warnings.simplefilter("ignore")
+x = torch.randn(2, 4)
+
+
+@torch.library.custom_op("sample::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+twice.register_fake(lambda x: torch.empty_like(x))
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return torch.fft.rfft(x).real + twice(x).sum()
+
+
+class Unsupported(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(torch.cummax(x, 0)[0])
+
+
+class Item(nn.Module):
+    def forward(self, x):
+        return x * x.sum().item()
+
+
+class Nonzero(nn.Module):
+    def forward(self, x):
+        return x.nonzero()
+
+
+class Cond(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+
+
+class Autocast(nn.Module):
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return x @ x.T
+
+
+class View(nn.Module):
+    """It writes a part of a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("state", torch.zeros(4))
+
+    def forward(self, x):
+        self.state[0] = 1
+        return x + 1
+
+
+class Parameter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(4), requires_grad=False)
+
+    def forward(self, x):
+        self.weight += 1
+        return x + 1
+
+
+class Input(nn.Module):
+    def forward(self, x):
+        x.add_(1)
+        return x * 2
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.proj(x)
+
+
+for cls in (Unsupported, Item, Nonzero, Cond, Autocast, View, Parameter, Input, Plain):
+    save(export(cls(), (x.clone(),)), directory / f"{cls.__name__}.pt2")
+save(export(Input(), (x.clone(),)).run_decompositions(), directory / "InputCore.pt2")
+plain = directory / "Plain.pt2"
+
+whole = plain.read_bytes()
+(directory / "truncated.pt2").write_bytes(whole[: len(whole) // 2])
+with zipfile.ZipFile(directory / "old.pt2", "w") as old:
+    old.writestr("serialized_exported_program.json", "{}")
+package_pt2(str(directory / "several.pt2"), exported_programs={name: export(Plain(), (x,)) for name in ("a", "b")})
+
+
+def change(name, function):
+    archive.rewrite_program(plain, directory / f"{name}.pt2", function)
+
+
+def change_records(name, function):
+    archive.rewrite(plain, directory / f"{name}.pt2", function)
+
+
+def change_weights(name, function):
+    def change(records):
+        config = json.loads(records["data/weights/model_weights_config.json"])
+        function(config["config"]["proj.weight"])
+        records["data/weights/model_weights_config.json"] = json.dumps(config).encode()
+
+    change_records(name, change)
+
+
+def first_node(program):
+    return program["graph_module"]["graph"]["nodes"][0]
+
+
+change("future", lambda program: program["schema_version"].update(major=9, minor=1))
+change("type", lambda program: first_node(program).update(target=5))
+change("missing", lambda program: first_node(program).pop("outputs"))
+change("union", lambda program: first_node(program)["inputs"][0].update(arg={"as_tensor": {"name": "x"}, "as_int": 1}))
+change("undefined", lambda program: first_node(program)["inputs"][0]["arg"]["as_tensor"].update(name="y"))
+change("argument", lambda program: first_node(program)["inputs"][1].update(arg={"as_string": "w"}))
+change("surplus", lambda program: first_node(program)["inputs"][1].update(name="weights"))
+change("unknown-kind", lambda program: first_node(program)["inputs"][1].update(arg={"as_custom_obj": {}}))
+change("stack", lambda program: first_node(program)["metadata"].update(nn_module_stack=";".join(f"k{i},m{i},M" for i in range(1000))))
+change_records("version", lambda records: records.update(archive_version=b"1"))
+change_records("endian", lambda records: records.update(byteorder=b"big"))
+change_records("none", lambda records: records.pop("models/model.json"))
+change_records("deep", lambda records: records.update({"models/model.json": b'{"a":' + b"[" * 1000000}))
+change_records("text", lambda records: records.update({"models/model.json": b"program"}))
+change_records("short", lambda records: records.update({"data/weights/weight_0": bytes(60)}))
+change_records("lost", lambda records: records.pop("data/weights/weight_0"))
+change_weights("large", lambda meta: meta["tensor_meta"].update(sizes=[{"as_int": 1 << 62}, {"as_int": 4}]))
+change_weights("expanded", lambda meta: meta["tensor_meta"].update(sizes=[{"as_int": 1 << 40}, {"as_int": 4}], strides=[{"as_int": 0}, {"as_int": 1}]))
+change_weights("negative", lambda meta: meta["tensor_meta"].update(storage_offset={"as_int": -4}))
+change_weights("pickled", lambda meta: meta.update(use_pickle=True))
+change_weights("dtype", lambda meta: meta["tensor_meta"].update(dtype=99))
