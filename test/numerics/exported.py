@@ -1,0 +1,237 @@
+"""Programs of torch.export from end to end: exported, imported, compiled and run on 1 and 2 ranks, against PyTorch.
+
+  exported.py
+
+Exit code 1 when anything differs.
+"""
+
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import safetensors.torch
+import torch
+from torch import nn
+from torch.export import Dim
+
+DIM, HEADS, VOCABULARY = 16, 4, 32
+
+
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(DIM, 4 * DIM), nn.Linear(4 * DIM, DIM)
+
+    def forward(self, x):
+        return self.down(nn.functional.gelu(self.up(x)))
+
+
+class Tied(nn.Module):
+    """The weight of the embedding is that of the head."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.mlp, self.norm = nn.Embedding(VOCABULARY, DIM), MLP(), nn.LayerNorm(DIM)
+        self.head = nn.Linear(DIM, VOCABULARY, bias=False)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(self.norm(self.mlp(self.embed(ids))))
+
+
+class Patches(nn.Module):
+    """A vision transformer whose patches are cut by a reshape."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Linear(3 * 4 * 4, DIM)
+        self.layer = nn.TransformerEncoderLayer(DIM, HEADS, 4 * DIM, batch_first=True)
+        self.token = nn.Parameter(torch.randn(1, 1, DIM))
+        self.head = nn.Linear(DIM, 5)
+
+    def forward(self, images):
+        batch, channels, height, width = images.shape
+        x = images.view(batch, channels, height // 4, 4, width // 4, 4).permute(0, 2, 4, 1, 3, 5)
+        x = self.embed(x.reshape(batch, -1, 3 * 4 * 4))
+        x = torch.cat([self.token.expand(batch, -1, -1), x], 1)
+        return self.head(self.layer(x)[:, 0])
+
+
+class Averaged(nn.Module):
+    """It keeps the average of its inputs, in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.mlp = MLP()
+        self.register_buffer("average", torch.zeros(DIM))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.count += 1
+        self.average.lerp_(x.mean(0), 0.5)
+        return self.mlp(x - self.average) * self.count
+
+
+class Logits(nn.Module):
+    """A model of transformers without the object that it returns."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids, mask=None):
+        output = self.model(input_ids=ids, attention_mask=mask, use_cache=False)
+        return output.logits if hasattr(output, "logits") else output.last_hidden_state
+
+
+def make_transformers():
+    from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+    llama = LlamaForCausalLM(LlamaConfig(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=16))
+    gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_positions=16, n_embd=32, n_layer=2, n_head=4))
+    bert = BertModel(BertConfig(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+                                intermediate_size=64, max_position_embeddings=16))
+    return Logits(llama).eval(), Logits(gpt2).eval(), Logits(bert).eval()
+
+
+MLP_PLAN = {"up": "ColwiseParallel", "down": "RowwiseParallel"}
+LLAMA_PLAN = {f"model.model.layers.*.{name}": style for name, style in
+              {"self_attn.[qkv]_proj": "ColwiseParallel", "self_attn.o_proj": "RowwiseParallel", "mlp.gate_proj": "ColwiseParallel",
+               "mlp.up_proj": "ColwiseParallel", "mlp.down_proj": "RowwiseParallel"}.items()}
+BERT_PLAN = {f"model.encoder.layer.*.{name}": style for name, style in
+             {"attention.self.*": "ColwiseParallel", "attention.output.dense": "RowwiseParallel",
+              "intermediate.dense": "ColwiseParallel", "output.dense": "RowwiseParallel"}.items()}
+# GPT-2's projections aren't nn.Linear: their inputs are split.
+GPT2_PLAN = {"model.lm_head": "{style: ColwiseParallel, output_layouts: Replicate}"}
+
+
+def under(prefix, plan):
+    return {f"{prefix}.{name}": style for name, style in plan.items()}
+
+
+def run(*command):
+    process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}: {process.stderr[:3000]}")
+
+
+class Case:
+    """An imported program, in a folder of its own."""
+
+    def __init__(self, folder, program, specs=()):
+        self.folder = folder
+        folder.mkdir()
+        torch.export.save(program, folder / "model.pt2")
+        flags = [flag for spec in specs for flag in ("--input", spec)]
+        run("tp-import", folder / "model.pt2", *flags, "-o", folder / "model.mlir", "--weights", folder / "model.safetensors")
+
+    def compile(self, ranks, plan, options=""):
+        entries = "".join(f"\n  {name}: {style}" for name, style in plan.items())
+        (self.folder / "plan.yaml").write_text(f"mesh: {{tp: {ranks}}}\nplan:{entries}\n")
+        run("tp-opt", self.folder / "model.mlir", "-o", self.folder / "ranks.mlir",
+            f"--tp-parallelize=plan={self.folder / 'plan.yaml'} report={self.folder / 'report.json'} {options}")
+        run("tp-compile", self.folder / "ranks.mlir", "-o", self.folder / "model.tpx")
+
+    def run(self, inputs, expected, *options):
+        np.save(self.folder / "expected.npy", expected.numpy())
+        flags = []
+        for name, tensor in inputs.items():
+            np.save(self.folder / f"{name}.npy", tensor.numpy())
+            flags += ["--input", f"{name}={self.folder / name}.npy"]
+        run("tp-run", self.folder / "model.tpx", "--weights", self.folder / "model.safetensors", *flags,
+            "--expect", self.folder / "expected.npy", "--rtol", "1e-4", "--atol", "1e-5", *options)
+
+
+def check_models(folder):
+    llama, gpt2, bert = make_transformers()
+    ids, mask = torch.randint(VOCABULARY, (2, 8)), torch.ones(2, 8, dtype=torch.int64)
+    mask[1, 5:] = 0
+    x = torch.randn(6, DIM)
+    batch = {"x": {0: Dim("batch", min=1, max=64)}}
+    cases = [("mlp", MLP(), {"x": x}, MLP_PLAN, None), ("tied", Tied(), {"ids": ids}, under("mlp", MLP_PLAN), None),
+             ("vit", Patches(), {"images": torch.randn(2, 3, 8, 8)}, {"layer.linear1": "ColwiseParallel", "layer.linear2": "RowwiseParallel"}, None),
+             ("llama", llama, {"ids": ids}, LLAMA_PLAN, None), ("gpt2", gpt2, {"ids": ids}, GPT2_PLAN, None),
+             ("bert", bert, {"ids": ids, "mask": mask}, BERT_PLAN, None), ("dynamic", MLP(), {"x": x}, MLP_PLAN, batch)]
+    for name, model, inputs, plan, shapes in cases:
+        model = model.eval()
+        program = torch.export.export(model, tuple(inputs.values()), dynamic_shapes=shapes)
+        specs = ()
+        if shapes:
+            inputs = {"x": torch.randn(10, DIM)}
+            specs = (f"x=10x{DIM}xf32",)
+        with torch.no_grad():
+            expected = model(*inputs.values())
+        forms = {"": program}
+        if name != "gpt2": # a view of it is of another layout in core ATen
+            forms["-core"] = program.run_decompositions()
+        for form, program in forms.items():
+            case = Case(folder / f"{name}{form}", program, specs)
+            for ranks in 1, 2:
+                case.compile(ranks, plan)
+                case.run(inputs, expected)
+        print(f"{name}: {len(forms)} forms agree on 1 and 2 ranks")
+
+
+def check_state(folder):
+    """The buffers after three runs."""
+    model, x = Averaged().eval(), torch.randn(6, DIM)
+    program = torch.export.export(model, (x,))
+    for form, program in ("in-place", program), ("core", program.run_decompositions()):
+        case = Case(folder / f"state-{form}", program)
+        for ranks in 1, 2:
+            run_model = copy.deepcopy(model)
+            with torch.no_grad():
+                first = run_model(x)
+            case.compile(ranks, under("mlp", MLP_PLAN))
+            case.run({"x": x}, first, "--output-weights", case.folder / "first.safetensors")
+            stored = safetensors.torch.load_file(case.folder / "first.safetensors")
+            for name in "average", "count":
+                torch.testing.assert_close(stored[name], getattr(run_model, name))
+    print("state: the buffers are PyTorch's")
+
+
+def check_training(folder):
+    """Adam on a program in training mode, as exported and in core ATen: its losses are those of PyTorch."""
+    model, ids, target = Tied().train(), torch.randint(VOCABULARY, (4, 8)), torch.randn(4, 8, VOCABULARY)
+    program = torch.export.export(model, (ids,))
+    trained, losses = copy.deepcopy(model), []
+    optimizer = torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(trained(ids), target)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    for form, program in ("exported", program), ("core", program.run_decompositions()):
+        case = Case(folder / f"training-{form}", program)
+        (case.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: Adam, lr: 0.01, eps: 1.0e-3}\n")
+        np.save(case.folder / "ids.npy", ids.numpy())
+        np.save(case.folder / "target.npy", target.numpy())
+        for ranks in 1, 2:
+            case.compile(ranks, under("mlp", MLP_PLAN), f"train={case.folder / 'train.yaml'}")
+            run("tp-run", case.folder / "model.tpx", "--weights", case.folder / "model.safetensors", "--data",
+                f"ids={case.folder / 'ids.npy'}", "--data", f"target={case.folder / 'target.npy'}", "--steps", 3, "--no-shuffle",
+                "--metrics", case.folder / "metrics.jsonl")
+            ours = [json.loads(line)["loss"] for line in (case.folder / "metrics.jsonl").read_text().splitlines()]
+            np.testing.assert_allclose(ours, losses, rtol=1e-4)
+    print("training: 3 losses agree")
+
+
+def main():
+    torch.manual_seed(0)
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        check_models(folder)
+        check_state(folder)
+        check_training(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
