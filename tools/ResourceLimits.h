@@ -1,4 +1,4 @@
-//===- ResourceLimits.h - The end of a tool at a limit ----------*- C++ -*-===//
+//===- ResourceLimits.h - Reports of exhausted resources --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_RESOURCELIMITS_H

@@ -1,4 +1,4 @@
-//===- StandardStreams.h - What a tool prints isn't lost --------*- C++ -*-===//
+//===- StandardStreams.h - Checked standard streams -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_STANDARDSTREAMS_H

@@ -1,4 +1,4 @@
-//===- Usage.h - Options that are misspelt ----------------------*- C++ -*-===//
+//===- Usage.h - Suggestions for misspelt options ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_USAGE_H

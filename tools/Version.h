@@ -1,4 +1,4 @@
-//===- Version.h - What --version prints ------------------------*- C++ -*-===//
+//===- Version.h - Text of --version ----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_VERSION_H

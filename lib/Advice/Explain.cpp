@@ -1,4 +1,4 @@
-//===- Explain.cpp - Explain every placement and every collective ---------===//
+//===- Explain.cpp - Explanation of placements and collectives ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Explain.h"

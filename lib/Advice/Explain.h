@@ -1,4 +1,4 @@
-//===- Explain.h - What tp-explain knows and prints -------------*- C++ -*-===//
+//===- Explain.h - Data that tp-explain prints ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ADVICE_EXPLAIN_H

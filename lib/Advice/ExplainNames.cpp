@@ -1,4 +1,4 @@
-//===- ExplainNames.cpp - How an explanation names things -----------------===//
+//===- ExplainNames.cpp - Names in explanations ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Advice/Lint/PlacementFlow.h"

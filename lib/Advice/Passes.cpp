@@ -1,4 +1,4 @@
-//===- Passes.cpp - common code of passes that print ----------------------===//
+//===- Passes.cpp - Common code of passes that print ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Advice/Passes.h"

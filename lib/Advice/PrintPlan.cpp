@@ -1,4 +1,4 @@
-//===- PrintPlan.cpp - show a plan's effect on a model --------------------===//
+//===- PrintPlan.cpp - Effect of a plan on a model ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Advice/Lint/Lint.h"

@@ -1,4 +1,4 @@
-//===- PrintShardingRules.cpp - Show each op's rule -----------------------===//
+//===- PrintShardingRules.cpp - Sharding rules as text --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Advice/Passes.h"

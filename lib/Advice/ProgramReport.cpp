@@ -1,4 +1,4 @@
-//===- ProgramReport.cpp - What a per-rank program moves and holds --------===//
+//===- ProgramReport.cpp - Data and communication of a per-rank program ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // docs/Report.md describes the file.

@@ -1,4 +1,4 @@
-//===- ArithRules.cpp - sharding rules of arith ops -----------------------===//
+//===- ArithRules.cpp - Sharding rules of arith ops -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilders.h"

@@ -1,4 +1,4 @@
-//===- Extensions.cpp - sharding rules of upstream ops --------------------===//
+//===- Extensions.cpp - Sharding rules of upstream ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Extensions/Extensions.h"

@@ -1,4 +1,4 @@
-//===- LinalgRule.cpp - sharding rules of structured ops ------------------===//
+//===- LinalgRule.cpp - Sharding rules of structured ops ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LinalgRule.h"

@@ -1,4 +1,4 @@
-//===- LinalgRule.h - sharding rules of structured ops ----------*- C++ -*-===//
+//===- LinalgRule.h - Sharding rules of structured ops ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_LINALGRULE_H

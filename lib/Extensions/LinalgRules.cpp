@@ -1,4 +1,4 @@
-//===- LinalgRules.cpp - sharding rules of linalg ops ---------------------===//
+//===- LinalgRules.cpp - Sharding rules of linalg ops ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LinalgRule.h"

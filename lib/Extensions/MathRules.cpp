@@ -1,4 +1,4 @@
-//===- MathRules.cpp - sharding rules of math ops -------------------------===//
+//===- MathRules.cpp - Sharding rules of math ops -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleModels.h"

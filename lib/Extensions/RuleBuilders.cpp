@@ -1,4 +1,4 @@
-//===- RuleBuilders.cpp - what partition hooks of upstream ops build ------===//
+//===- RuleBuilders.cpp - Ops of partition hooks of upstream ops ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilders.h"

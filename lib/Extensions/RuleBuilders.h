@@ -1,4 +1,4 @@
-//===- RuleBuilders.h - ops that external models create ---------*- C++ -*-===//
+//===- RuleBuilders.h - Ops that external models create ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_RULEBUILDERS_H

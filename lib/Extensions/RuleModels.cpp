@@ -1,4 +1,4 @@
-//===- RuleModels.cpp - what external models have in common ---------------===//
+//===- RuleModels.cpp - Base of external models ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleModels.h"

@@ -1,4 +1,4 @@
-//===- RuleModels.h - what external models have in common -------*- C++ -*-===//
+//===- RuleModels.h - Base of external models -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_EXTENSIONS_RULEMODELS_H

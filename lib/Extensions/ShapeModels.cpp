@@ -1,4 +1,4 @@
-//===- ShapeModels.cpp - upstream ops that only move elements -------------===//
+//===- ShapeModels.cpp - Upstream ops that only move elements -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,4 +1,4 @@
-//===- TensorRules.cpp - sharding rules of tensor ops ---------------------===//
+//===- TensorRules.cpp - Sharding rules of tensor ops ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilders.h"

@@ -1,4 +1,4 @@
-//===- TosaRules.cpp - sharding rules of tosa ops -------------------------===//
+//===- TosaRules.cpp - Sharding rules of tosa ops -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shapes are operands in tosa, made by `tosa.const_shape`. A rank gets its own

@@ -1,4 +1,4 @@
-//===- ShardingRule.cpp - How an op's dimensions correspond ---------------===//
+//===- ShardingRule.cpp - Correspondence of an op's dimensions ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Interfaces/ShardingRule.h"

@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - The named pipelines, registration ------------------===//
+//===- Pipelines.cpp - Named pipelines and registration -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Pipelines/Pipelines.h"

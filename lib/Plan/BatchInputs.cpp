@@ -1,4 +1,4 @@
-//===- BatchInputs.cpp - which inputs have the batch ----------------------===//
+//===- BatchInputs.cpp - Inputs that have the batch -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BatchInputs.h"

@@ -1,4 +1,4 @@
-//===- Edit.cpp - a change of a parallelize plan --------------------------===//
+//===- Edit.cpp - Changes of a parallelize plan ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Edit.h"

@@ -1,4 +1,4 @@
-//===- Evenness.cpp - sizes that ranks don't divide -----------------------===//
+//===- Evenness.cpp - Sizes that ranks don't divide -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every size can be split. But if the number of ranks doesn't divide it, the

@@ -1,4 +1,4 @@
-//===- Finding.cpp - what lint has to say about a plan --------------------===//
+//===- Finding.cpp - Findings of lint -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Finding.h"

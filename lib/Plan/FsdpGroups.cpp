@@ -1,4 +1,4 @@
-//===- FsdpGroups.cpp - which parameters FSDP moves together --------------===//
+//===- FsdpGroups.cpp - Parameters that FSDP moves together ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch's fully_shard makes one group of the parameters of each module that

@@ -1,4 +1,4 @@
-//===- MeshReader.cpp - the mesh of a plan --------------------------------===//
+//===- MeshReader.cpp - The mesh of a plan --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MeshReader.h"

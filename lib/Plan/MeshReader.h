@@ -1,4 +1,4 @@
-//===- MeshReader.h - the mesh of a plan ------------------------*- C++ -*-===//
+//===- MeshReader.h - The mesh of a plan ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_MESHREADER_H

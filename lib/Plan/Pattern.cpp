@@ -1,4 +1,4 @@
-//===- Pattern.cpp - which modules a plan entry means ---------------------===//
+//===- Pattern.cpp - Patterns of module names in plans --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Pattern.h"

@@ -1,4 +1,4 @@
-//===- Placement.cpp - a placement as plans write it ----------------------===//
+//===- Placement.cpp - A placement as plans write it ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Placement.h"

@@ -1,4 +1,4 @@
-//===- Plan.cpp - a plan, checked against a model -------------------------===//
+//===- Plan.cpp - A plan, checked against a model -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Plan.h"

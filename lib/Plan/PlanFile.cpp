@@ -1,4 +1,4 @@
-//===- PlanFile.cpp - the text of a parallelize plan ----------------------===//
+//===- PlanFile.cpp - The text of a parallelize plan ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/PlanFile.h"

@@ -1,4 +1,4 @@
-//===- ReplicatedParameters.cpp - large weights that no entry splits ------===//
+//===- ReplicatedParameters.cpp - Large replicated weights ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReplicatedParameters.h"

@@ -1,4 +1,4 @@
-//===- ReplicatedParameters.h - Large weights that no entry splits *- C++ -*-===//
+//===- ReplicatedParameters.h - Large replicated weights --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_REPLICATEDPARAMETERS_H

@@ -1,4 +1,4 @@
-//===- Style.cpp - parallel styles ----------------------------------------===//
+//===- Style.cpp - Parallel styles ----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Plan/Style.h"

@@ -1,4 +1,4 @@
-//===- BlockAlgebra.cpp - What data movement does to blocks ---------------===//
+//===- BlockAlgebra.cpp - Effect of data movement on blocks ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BlockAlgebra.h"

@@ -1,4 +1,4 @@
-//===- BlockAlgebra.h - What data movement does to blocks -------*- C++ -*-===//
+//===- BlockAlgebra.h - Effect of data movement on blocks -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Computes the placement of the result of a per-rank data movement op from the

@@ -1,4 +1,4 @@
-//===- ExactCheck.h - Programs against a reference, by execution ----------===//
+//===- ExactCheck.h - Programs against a reference, by execution *- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs the reference and all ranks' programs over exact numbers (Executor.h) on

@@ -1,4 +1,4 @@
-//===- ExactCoverage.cpp - What the inputs have reached -------------------===//
+//===- ExactCoverage.cpp - Code that the inputs have reached --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactCheck.h"

@@ -1,4 +1,4 @@
-//===- ExactDifference.cpp - Where executed results differ ----------------===//
+//===- ExactDifference.cpp - Differences between executed results ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactCheck.h"

@@ -1,4 +1,4 @@
-//===- ExactInputs.cpp - What programs are executed on --------------------===//
+//===- ExactInputs.cpp - Inputs of executed programs ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExactInputs.h"

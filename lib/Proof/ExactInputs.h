@@ -1,4 +1,4 @@
-//===- ExactInputs.h - What programs are executed on ------------*- C++ -*-===//
+//===- ExactInputs.h - Inputs of executed programs --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The values of arguments and parameters, by name and point: the same each time

@@ -1,4 +1,4 @@
-//===- Executor.cpp - Running programs over exact numbers -----------------===//
+//===- Executor.cpp - Execution over exact numbers ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Executor.h"

@@ -1,4 +1,4 @@
-//===- Executor.h - Running programs over exact numbers ---------*- C++ -*-===//
+//===- Executor.h - Execution over exact numbers ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Runs one rank's program, or a reference, over the numbers of ExactScalars.h.

@@ -1,4 +1,4 @@
-//===- ExplainMismatch.cpp - Why a program is not proven ------------------===//
+//===- ExplainMismatch.cpp - Reasons why a program is not proven ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramMatcher.h"

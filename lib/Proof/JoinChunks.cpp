@@ -1,4 +1,4 @@
-//===- JoinChunks.cpp - Joining contractions in chunks --------------------===//
+//===- JoinChunks.cpp - Contractions of chunks, joined --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program may compute a contraction in chunks of rows, so that one chunk's

@@ -1,4 +1,4 @@
-//===- ProgramForms.h - programs as the matcher takes them ------*- C++ -*-===//
+//===- ProgramForms.h - Programs as the matcher takes them ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_PROGRAMFORMS_H

@@ -1,4 +1,4 @@
-//===- ScalarCode.cpp - What an op on scalars computes --------------------===//
+//===- ScalarCode.cpp - Code of ops on scalars ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ScalarCode.h"

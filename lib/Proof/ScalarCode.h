@@ -1,4 +1,4 @@
-//===- ScalarCode.h - What an op on scalars computes ------------*- C++ -*-===//
+//===- ScalarCode.h - Code of ops on scalars --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_SCALARCODE_H

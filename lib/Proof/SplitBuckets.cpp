@@ -1,4 +1,4 @@
-//===- SplitBuckets.cpp - Splitting buckets of collectives ----------------===//
+//===- SplitBuckets.cpp - Collectives out of buckets ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective of several values in one buffer, a bucket, computes, element by

@@ -1,4 +1,4 @@
-//===- SplitSearch.cpp - Which splits placed operands allow ---------------===//
+//===- SplitSearch.cpp - Splits that placed operands allow ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SplitSearch.h"

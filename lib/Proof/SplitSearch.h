@@ -1,4 +1,4 @@
-//===- SplitSearch.h - Which splits placed operands allow -------*- C++ -*-===//
+//===- SplitSearch.h - Splits that placed operands allow --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_SPLITSEARCH_H

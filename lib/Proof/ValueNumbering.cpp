@@ -1,4 +1,4 @@
-//===- ValueNumbering.cpp - Equal computations get equal numbers ----------===//
+//===- ValueNumbering.cpp - Equal numbers for equal computations ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ValueNumbering.h"

@@ -1,4 +1,4 @@
-//===- ValueNumbering.h - Equal computations get equal numbers --*- C++ -*-===//
+//===- ValueNumbering.h - Equal numbers for equal computations --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PROOF_VALUENUMBERING_H

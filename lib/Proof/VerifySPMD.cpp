@@ -1,4 +1,4 @@
-//===- VerifySPMD.cpp - Prove per-rank programs against their model -------===//
+//===- VerifySPMD.cpp - Proof of per-rank programs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramForms.h"

@@ -1,4 +1,4 @@
-//===- OwnCollectives.cpp - What an op itself communicates ----------------===//
+//===- OwnCollectives.cpp - Collectives inside partition hooks ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OwnCollectives.h"

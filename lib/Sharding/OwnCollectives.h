@@ -1,4 +1,4 @@
-//===- OwnCollectives.h - What an op itself communicates --------*- C++ -*-===//
+//===- OwnCollectives.h - Collectives inside partition hooks ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An op that is split along a collective factor reduces along it: for example,

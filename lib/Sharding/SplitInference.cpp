@@ -1,4 +1,4 @@
-//===- SplitInference.cpp - Which split explains an op's placements -------===//
+//===- SplitInference.cpp - Splits that explain placements ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/SplitInference.h"

@@ -1,4 +1,4 @@
-//===- Strategies.cpp - The ways in which an op may run -------------------===//
+//===- Strategies.cpp - Strategies of ops ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Strategies.h"

@@ -1,4 +1,4 @@
-//===- Uniformity.cpp - Which values are the same on which ranks ----------===//
+//===- Uniformity.cpp - Values that ranks have in common ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Uniformity.h"

@@ -1,4 +1,4 @@
-//===- NearestName.cpp - the name that was probably meant -----------------===//
+//===- NearestName.cpp - The name that was probably meant -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/NearestName.h"

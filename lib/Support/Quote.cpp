@@ -1,4 +1,4 @@
-//===- Quote.cpp - texts in quotes ----------------------------------------===//
+//===- Quote.cpp - Texts in quotes ----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/Quote.h"

@@ -1,4 +1,4 @@
-//===- YamlScanner.cpp - problems in the text of a YAML file --------------===//
+//===- YamlScanner.cpp - Problems in the text of a YAML file --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "YamlScanner.h"

@@ -1,4 +1,4 @@
-//===- YamlScanner.h - problems in the text of a YAML file ------*- C++ -*-===//
+//===- YamlScanner.h - Problems in the text of a YAML file ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LLVM's parser accepts some texts that are meaningless in a plan, and its

@@ -1,4 +1,4 @@
-//===- Accumulate.cpp - gradient accumulation -----------------------------===//
+//===- Accumulate.cpp - Gradient accumulation -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

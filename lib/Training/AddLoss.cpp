@@ -1,4 +1,4 @@
-//===- AddLoss.cpp - append the loss of a training file to a model --------===//
+//===- AddLoss.cpp - Loss after a model -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

@@ -1,4 +1,4 @@
-//===- ComputeType.cpp - mixed precision ----------------------------------===//
+//===- ComputeType.cpp - Mixed precision ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

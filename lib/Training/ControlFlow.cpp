@@ -1,4 +1,4 @@
-//===- ControlFlow.cpp - what is differentiated, without loops ------------===//
+//===- ControlFlow.cpp - Loop unrolling before differentiation ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

@@ -1,4 +1,4 @@
-//===- Differentiate.cpp - reverse mode on straight-line code -------------===//
+//===- Differentiate.cpp - Reverse mode on straight-line code -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A branch (scf.if) becomes a branch on the same condition in the backward

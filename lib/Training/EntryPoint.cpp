@@ -1,4 +1,4 @@
-//===- EntryPoint.cpp - the function that is trained ----------------------===//
+//===- EntryPoint.cpp - The function that is trained ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

@@ -1,4 +1,4 @@
-//===- Grad.cpp - a model's training step ---------------------------------===//
+//===- Grad.cpp - A model's training step ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

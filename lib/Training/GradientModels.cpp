@@ -1,4 +1,4 @@
-//===- GradientModels.cpp - gradients of tp ops ---------------------------===//
+//===- GradientModels.cpp - Gradients of tp ops ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Before partitioning, these ops are the identity; propagation decides how

@@ -1,4 +1,4 @@
-//===- Optimizer.cpp - the update of a training step ----------------------===//
+//===- Optimizer.cpp - The update of a training step ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

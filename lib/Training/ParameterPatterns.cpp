@@ -1,4 +1,4 @@
-//===- ParameterPatterns.cpp - what a training file's patterns mean -------===//
+//===- ParameterPatterns.cpp - Parameter patterns of training files -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

@@ -1,4 +1,4 @@
-//===- Recompute.cpp - activation checkpointing ---------------------------===//
+//===- Recompute.cpp - Activation checkpointing ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Follows torch.utils.checkpoint: the inputs of a group are kept, and the

@@ -1,4 +1,4 @@
-//===- TrainingFile.cpp - the text of a training file ---------------------===//
+//===- TrainingFile.cpp - Training files ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Training/TrainingFile.h"

@@ -1,4 +1,4 @@
-//===- TrainingLoss.cpp - the loss of a training step ---------------------===//
+//===- TrainingLoss.cpp - The loss of a training step ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainingStep.h"

@@ -1,4 +1,4 @@
-//===- TrainingStep.h - the parts of a training step ------------*- C++ -*-===//
+//===- TrainingStep.h - The parts of a training step ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRAINING_TRAININGSTEP_H

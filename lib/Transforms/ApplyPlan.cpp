@@ -1,4 +1,4 @@
-//===- ApplyPlan.cpp - annotate a model with a parallelize plan -----------===//
+//===- ApplyPlan.cpp - Application of a plan to a model -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanWriter.h"

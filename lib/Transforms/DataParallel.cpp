@@ -1,4 +1,4 @@
-//===- DataParallel.cpp - the batch over mesh dimensions ------------------===//
+//===- DataParallel.cpp - The batch over mesh dimensions ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Data parallelism consists of placements, as tensor parallelism does. The

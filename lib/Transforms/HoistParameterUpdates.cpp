@@ -1,4 +1,4 @@
-//===- HoistParameterUpdates.cpp - Update parameters as soon as possible --===//
+//===- HoistParameterUpdates.cpp - Early updates of parameters ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A training step ends with its updates, so all gradients are kept until then.

@@ -1,4 +1,4 @@
-//===- InlineModules.cpp - Flatten the module tree ------------------------===//
+//===- InlineModules.cpp - Removal of module regions ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/NN.h"

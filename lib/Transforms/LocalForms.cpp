@@ -1,4 +1,4 @@
-//===- LocalForms.cpp - What ops become on one rank -----------------------===//
+//===- LocalForms.cpp - Ops of one rank -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LocalForms.h"

@@ -1,4 +1,4 @@
-//===- LocalForms.h - What ops become on one rank ---------------*- C++ -*-===//
+//===- LocalForms.h - Ops of one rank ---------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ops of one class (OpClasses.h) with the same placements share one local form,

@@ -1,4 +1,4 @@
-//===- Partition.cpp - From global values to one rank's -------------------===//
+//===- Partition.cpp - Per-rank programs of global programs ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The pass checks every op's placements against its rule, which gives the op's

@@ -1,4 +1,4 @@
-//===- Propagate.cpp - Give every value a placement -----------------------===//
+//===- Propagate.cpp - Placements of all values ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Writes the decisions of the propagation

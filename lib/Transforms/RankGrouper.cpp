@@ -1,4 +1,4 @@
-//===- RankGrouper.cpp - Which ranks run one program ----------------------===//
+//===- RankGrouper.cpp - Ranks that share a program -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankGrouper.h"

@@ -1,4 +1,4 @@
-//===- RankGrouper.h - Which ranks run one program --------------*- C++ -*-===//
+//===- RankGrouper.h - Ranks that share a program ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_RANKGROUPER_H

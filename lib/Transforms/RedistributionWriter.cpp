@@ -1,4 +1,4 @@
-//===- RedistributionWriter.cpp - Plans as collectives --------------------===//
+//===- RedistributionWriter.cpp - Collectives of redistributions ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RedistributionWriter.h"

@@ -1,4 +1,4 @@
-//===- RedistributionWriter.h - Plans as collectives ------------*- C++ -*-===//
+//===- RedistributionWriter.h - Collectives of redistributions --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TRANSFORMS_REDISTRIBUTIONWRITER_H

@@ -1,4 +1,4 @@
-//===- Utils.cpp - What several passes need -------------------------------===//
+//===- Utils.cpp - Helpers of transform passes ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Transforms/Utils.h"

@@ -1,4 +1,4 @@
-//===- FakeNccl.h - What the fake NCCL's files share ------------*- C++ -*-===//
+//===- FakeNccl.h - Internals of the fake NCCL ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_FAKENCCL_H

@@ -1,4 +1,4 @@
-//===- Kernels.h - What kernels do without a device -------------*- C++ -*-===//
+//===- Kernels.h - Effects of kernels without a device ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_KERNELS_H

@@ -1,4 +1,4 @@
-//===- Work.h - What the fake libraries enqueue -----------------*- C++ -*-===//
+//===- Work.h - Work that the fake libraries enqueue ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_FAKE_WORK_H

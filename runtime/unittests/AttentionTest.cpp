@@ -1,4 +1,4 @@
-//===- AttentionTest.cpp - attention and its gradient, by definition ------===//
+//===- AttentionTest.cpp - Attention and its gradient, by definition ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LoneRank.h"

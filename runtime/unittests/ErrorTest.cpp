@@ -1,4 +1,4 @@
-//===- ErrorTest.cpp - What diagnostics are made of -----------------------===//
+//===- ErrorTest.cpp - Parts of diagnostics -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Error.h"

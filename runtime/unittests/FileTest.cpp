@@ -1,4 +1,4 @@
-//===- FileTest.cpp - Nothing that was written is lost --------------------===//
+//===- FileTest.cpp - Tests of written files ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/File.h"

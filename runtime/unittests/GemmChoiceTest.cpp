@@ -1,4 +1,4 @@
-//===- GemmChoiceTest.cpp - Tests of what computes which product ----------===//
+//===- GemmChoiceTest.cpp - Tests of the choice of GEMM implementations ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/GemmChoice.h"

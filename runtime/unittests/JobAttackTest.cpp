@@ -1,4 +1,4 @@
-//===- JobAttackTest.cpp - Connections that do what they should not -------===//
+//===- JobAttackTest.cpp - Connections that misbehave ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Jobs.h"

@@ -1,4 +1,4 @@
-//===- JobTest.cpp - How the processes of a job meet ----------------------===//
+//===- JobTest.cpp - Jobs of several processes ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Jobs.h"

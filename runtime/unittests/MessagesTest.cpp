@@ -1,4 +1,4 @@
-//===- MessagesTest.cpp - What processes of a job read of each other ------===//
+//===- MessagesTest.cpp - Messages between processes of a job -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/Messages.h"

@@ -1,4 +1,4 @@
-//===- TestUtils.h - What the tests share -----------------------*- C++ -*-===//
+//===- TestUtils.h - Common code of tests -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_UNITTESTS_TESTUTILS_H

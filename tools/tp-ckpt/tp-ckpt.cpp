@@ -1,4 +1,4 @@
-//===- tp-ckpt.cpp - Look after checkpoints -------------------------------===//
+//===- tp-ckpt.cpp - Care of checkpoints ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../StandardStreams.h"

@@ -1,4 +1,4 @@
-//===- tp-compile.cpp - per-rank IR to one artifact -----------------------===//
+//===- tp-compile.cpp - Artifacts of per-rank IR --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"

@@ -1,4 +1,4 @@
-//===- tp-reduce.cpp - Shrinks a module that shows a fault ----------------===//
+//===- tp-reduce.cpp - Reduction of modules that show a fault -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../ResourceLimits.h"

@@ -1,4 +1,4 @@
-//===- CommandLine.cpp - What the parts of tp-run share -------------------===//
+//===- CommandLine.cpp - Common code of tp-run's parts --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CommandLine.h"

@@ -1,4 +1,4 @@
-//===- CommandLine.h - What the parts of tp-run share -----------*- C++ -*-===//
+//===- CommandLine.h - Common code of tp-run's parts ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TOOLS_TP_RUN_COMMANDLINE_H

@@ -1,4 +1,4 @@
-//===- tp-run.cpp - Run a compiled program on its ranks -------------------===//
+//===- tp-run.cpp - Execution of a program on its ranks -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../StandardStreams.h"

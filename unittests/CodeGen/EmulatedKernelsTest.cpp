@@ -1,4 +1,4 @@
-//===- EmulatedKernelsTest.cpp - kernels of GPUs, run on the CPU ----------===//
+//===- EmulatedKernelsTest.cpp - Kernels of GPUs, run on the CPU ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Compiles programs for the CPU and for the emulated device, runs both, and

@@ -1,4 +1,4 @@
-//===- RuntimeABITest.cpp - what calls of the runtime pass ----------------===//
+//===- RuntimeABITest.cpp - Arguments of runtime calls --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the structures that generated code passes by the names of their members

@@ -1,4 +1,4 @@
-//===- IRFuzzer.cpp - any text as a mesh and shardings --------------------===//
+//===- IRFuzzer.cpp - Any text as a mesh and shardings --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text stands where a program has its meshes, shardings and the ops that

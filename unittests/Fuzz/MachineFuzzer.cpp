@@ -1,4 +1,4 @@
-//===- MachineFuzzer.cpp - any text as the description of a machine -------===//
+//===- MachineFuzzer.cpp - Any text as the description of a machine -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Diagnostics.h"

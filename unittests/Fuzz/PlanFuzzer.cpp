@@ -1,4 +1,4 @@
-//===- PlanFuzzer.cpp - any text as a plan --------------------------------===//
+//===- PlanFuzzer.cpp - Any text as a plan --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whatever a plan file says, it is checked against a model, linted and printed,

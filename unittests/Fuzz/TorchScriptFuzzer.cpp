@@ -1,4 +1,4 @@
-//===- TorchScriptFuzzer.cpp - any source as a TorchScript model ----------===//
+//===- TorchScriptFuzzer.cpp - Any source as a TorchScript model ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The text is the source of a module, as in

@@ -1,4 +1,4 @@
-//===- TorchScriptMutator.cpp - mutations of TorchScript source -----------===//
+//===- TorchScriptMutator.cpp - Mutations of TorchScript source -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Inserts, swaps and drops statements, and replaces tokens by names, numbers

@@ -1,4 +1,4 @@
-//===- TrainingFileFuzzer.cpp - any text as a training file ---------------===//
+//===- TrainingFileFuzzer.cpp - Any text as a training file ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Diagnostics.h"

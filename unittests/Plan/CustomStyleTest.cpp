@@ -1,4 +1,4 @@
-//===- CustomStyleTest.cpp - a style of the user's own --------------------===//
+//===- CustomStyleTest.cpp - A style of the user's own --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a program that embeds tp-mlir does to have a style that PyTorch doesn't

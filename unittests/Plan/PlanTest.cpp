@@ -1,4 +1,4 @@
-//===- PlanTest.cpp - plan files, patterns, placements --------------------===//
+//===- PlanTest.cpp - Plan files, patterns, placements --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Diagnostics.h"

@@ -1,4 +1,4 @@
-//===- FaultsTest.cpp - Planted faults are caught -------------------------===//
+//===- FaultsTest.cpp - Planted faults, caught ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Per-rank programs are changed in one place at a time: an operand, an

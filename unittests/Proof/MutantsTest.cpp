@@ -1,4 +1,4 @@
-//===- MutantsTest.cpp - Wrong programs aren't accepted -------------------===//
+//===- MutantsTest.cpp - Wrong programs, refused --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of ranks are changed in one place at a time: comparisons, constants,

@@ -1,4 +1,4 @@
-//===- RandomGraphsTest.cpp - random programs, proven and executed --------===//
+//===- RandomGraphsTest.cpp - Random programs, proven and executed --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random programs with random placements, propagated in several ways,

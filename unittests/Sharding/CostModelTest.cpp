@@ -1,4 +1,4 @@
-//===- CostModelTest.cpp - costs against formulas by hand -----------------===//
+//===- CostModelTest.cpp - Costs against formulas by hand -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Cost/CostModel.h"

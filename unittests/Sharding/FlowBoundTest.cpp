@@ -1,4 +1,4 @@
-//===- FlowBoundTest.cpp - bounds of flows, against enumeration -----------===//
+//===- FlowBoundTest.cpp - Bounds of flows, against enumeration -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Propagation/FlowBound.h"

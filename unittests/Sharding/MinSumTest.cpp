@@ -1,4 +1,4 @@
-//===- MinSumTest.cpp - cheapest assignments, against enumeration ---------===//
+//===- MinSumTest.cpp - Cheapest assignments, against enumeration ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Propagation/MinSum.h"

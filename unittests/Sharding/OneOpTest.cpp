@@ -1,4 +1,4 @@
-//===- OneOpTest.cpp - placements of one op, enumerated -------------------===//
+//===- OneOpTest.cpp - Placements of one op, enumerated -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One op, its operands and its result placed in every way over a small mesh:

@@ -1,4 +1,4 @@
-//===- PropagationTest.cpp - placements of random programs, searched ------===//
+//===- PropagationTest.cpp - Placements of random programs, searched ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For random programs, the placements that the propagation chooses are compared

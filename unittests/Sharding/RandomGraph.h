@@ -1,4 +1,4 @@
-//===- RandomGraph.h - random programs, randomly placed ---------*- C++ -*-===//
+//===- RandomGraph.h - Random programs, randomly placed ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of ops with all kinds of sharding rules, whose values are used

@@ -1,4 +1,4 @@
-//===- RedistributionCollectivesTest.cpp - plans without exchanges --------===//
+//===- RedistributionCollectivesTest.cpp - Plans without exchanges --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SimulatedRedistribution.h"

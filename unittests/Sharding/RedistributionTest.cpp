@@ -1,4 +1,4 @@
-//===- RedistributionTest.cpp - plans of redistributions ------------------===//
+//===- RedistributionTest.cpp - Plans of redistributions ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SimulatedRedistribution.h"

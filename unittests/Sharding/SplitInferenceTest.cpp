@@ -1,4 +1,4 @@
-//===- SplitInferenceTest.cpp - splits from operands alone ----------------===//
+//===- SplitInferenceTest.cpp - Splits from operands alone ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/SplitInference.h"

@@ -1,4 +1,4 @@
-//===- OutputFileTest.cpp - Nothing that was written is lost --------------===//
+//===- OutputFileTest.cpp - Tests of written files ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/OutputFile.h"

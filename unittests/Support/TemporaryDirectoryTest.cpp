@@ -1,4 +1,4 @@
-//===- TemporaryDirectoryTest.cpp - What is gone at the end ---------------===//
+//===- TemporaryDirectoryTest.cpp - Removal of temporary directories ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Support/TemporaryDirectory.h"

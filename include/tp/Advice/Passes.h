@@ -1,4 +1,4 @@
-//===- Passes.h - passes that explain and report ----------------*- C++ -*-===//
+//===- Passes.h - Passes that explain and report ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ADVICE_PASSES_H

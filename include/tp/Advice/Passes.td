@@ -1,4 +1,4 @@
-//===- Passes.td - passes that explain and report ----------*- tablegen -*-===//
+//===- Passes.td - Passes that explain and report ----------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ADVICE_PASSES_TD

@@ -1,4 +1,4 @@
-//===- NNToLinalgPasses.td - From nn ops to linalg ---------*- tablegen -*-===//
+//===- NNToLinalgPasses.td - Passes from nn ops to linalg --*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CODEGEN_NNTOLINALGPASSES_TD

@@ -1,4 +1,4 @@
-//===- Passes.h - per-rank IR to code ---------------------------*- C++ -*-===//
+//===- Passes.h - Code generation passes ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The passes that lower a per-rank program to an artifact, documented in

@@ -1,4 +1,4 @@
-//===- Passes.td - per-rank IR to code ---------------------*- tablegen -*-===//
+//===- Passes.td - Code generation passes ------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The passes of lib/CodeGen, with one file for each of its folders.

@@ -1,4 +1,4 @@
-//===- PipelinePasses.td - Predictions by running pipelines *- tablegen -*-===//
+//===- PipelinePasses.td - Predictions by pipelines --------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CODEGEN_PIPELINEPASSES_TD

@@ -1,4 +1,4 @@
-//===- Extensions.h - sharding rules of upstream ops ------------*- C++ -*-===//
+//===- Extensions.h - Sharding rules of upstream ops ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // ShardingRuleOpInterface for ops of the upstream dialects `linalg`, `tensor`,

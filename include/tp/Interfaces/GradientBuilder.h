@@ -1,4 +1,4 @@
-//===- GradientBuilder.h - What ops build their gradients with --*- C++ -*-===//
+//===- GradientBuilder.h - Builder of gradients -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reverse mode, as in PyTorch's autograd: an op takes the gradient of each of

@@ -1,4 +1,4 @@
-//===- ShardingRule.h - How an op's dimensions correspond -------*- C++ -*-===//
+//===- ShardingRule.h - Correspondence of an op's dimensions ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sharding rule says, once per op, which dimensions of operands and results

@@ -1,4 +1,4 @@
-//===- Pipelines.h - The named pipelines, registration ----------*- C++ -*-===//
+//===- Pipelines.h - Named pipelines and registration -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The interface for tools and embedders: registers the project's dialects,

@@ -1,4 +1,4 @@
-//===- Pipelines.td - the pipelines of tp-mlir -------------*- tablegen -*-===//
+//===- Pipelines.td - Named pipelines and registration -----*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PIPELINES_PIPELINES_TD

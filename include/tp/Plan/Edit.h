@@ -1,4 +1,4 @@
-//===- Edit.h - a change of a parallelize plan ------------------*- C++ -*-===//
+//===- Edit.h - Changes of a parallelize plan -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Proposes changes of single plan entries, so that callers can try what each

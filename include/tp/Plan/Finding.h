@@ -1,4 +1,4 @@
-//===- Finding.h - what lint has to say about a plan ------------*- C++ -*-===//
+//===- Finding.h - Findings of lint -----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A valid plan may still not be what its author meant, or cost more than

@@ -1,4 +1,4 @@
-//===- Pattern.h - which modules a plan entry means -------------*- C++ -*-===//
+//===- Pattern.h - Patterns of module names in plans ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // By default, patterns are matched as by PyTorch's parallelize_module: pattern

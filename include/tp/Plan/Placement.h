@@ -1,4 +1,4 @@
-//===- Placement.h - a placement as plans write it --------------*- C++ -*-===//
+//===- Placement.h - A placement as plans write it --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_PLACEMENT_H

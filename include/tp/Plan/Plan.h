@@ -1,4 +1,4 @@
-//===- Plan.h - a plan, checked against a model -----------------*- C++ -*-===//
+//===- Plan.h - A plan, checked against a model -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PLAN_PLAN_H

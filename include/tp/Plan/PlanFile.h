@@ -1,4 +1,4 @@
-//===- PlanFile.h - the text of a parallelize plan --------------*- C++ -*-===//
+//===- PlanFile.h - The text of a parallelize plan --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The contents of a plan file, each piece with its location. Neither styles nor

@@ -1,4 +1,4 @@
-//===- Style.h - parallel styles --------------------------------*- C++ -*-===//
+//===- Style.h - Parallel styles --------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A style says how a plan parallelizes one module. Styles have the names and

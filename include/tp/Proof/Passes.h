@@ -1,4 +1,4 @@
-//===- Passes.h - per-rank programs against their model ---------*- C++ -*-===//
+//===- Passes.h - Passes that prove -----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The passes that verify the output of the others, documented in Passes.td.

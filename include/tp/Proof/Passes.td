@@ -1,4 +1,4 @@
-//===- Passes.td - the passes that prove -------------------*- tablegen -*-===//
+//===- Passes.td - Passes that prove -----------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_PROOF_PASSES_TD

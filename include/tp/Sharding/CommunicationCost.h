@@ -1,4 +1,4 @@
-//===- CommunicationCost.h - What a choice of placements costs --*- C++ -*-===//
+//===- CommunicationCost.h - Costs of placements ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SHARDING_COMMUNICATIONCOST_H

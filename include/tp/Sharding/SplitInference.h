@@ -1,4 +1,4 @@
-//===- SplitInference.h - Which split explains placements -------*- C++ -*-===//
+//===- SplitInference.h - Splits that explain placements --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SHARDING_SPLITINFERENCE_H

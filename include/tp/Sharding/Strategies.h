@@ -1,4 +1,4 @@
-//===- Strategies.h - The ways in which an op may run -----------*- C++ -*-===//
+//===- Strategies.h - Strategies of ops -------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Over each mesh dimension, an op is split along a factor, passes a Partial

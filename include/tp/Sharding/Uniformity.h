@@ -1,4 +1,4 @@
-//===- Uniformity.h - Which values are the same on which ranks --*- C++ -*-===//
+//===- Uniformity.h - Values that ranks have in common ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In a per-rank program, each rank has its own copy of a value. This analysis

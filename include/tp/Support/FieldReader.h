@@ -1,4 +1,4 @@
-//===- FieldReader.h - the fields of a map in a plan ------------*- C++ -*-===//
+//===- FieldReader.h - The fields of a map in a plan ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_FIELDREADER_H

@@ -1,4 +1,4 @@
-//===- NearestName.h - the name that was probably meant ---------*- C++ -*-===//
+//===- NearestName.h - The name that was probably meant ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_NEARESTNAME_H

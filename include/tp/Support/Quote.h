@@ -1,4 +1,4 @@
-//===- Quote.h - texts in quotes --------------------------------*- C++ -*-===//
+//===- Quote.h - Texts in quotes --------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_QUOTE_H

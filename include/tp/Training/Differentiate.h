@@ -1,4 +1,4 @@
-//===- Differentiate.h - reverse mode on straight-line code -----*- C++ -*-===//
+//===- Differentiate.h - Reverse mode on straight-line code -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRAINING_DIFFERENTIATE_H

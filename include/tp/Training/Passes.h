@@ -1,4 +1,4 @@
-//===- Passes.h - from a model to its training step -------------*- C++ -*-===//
+//===- Passes.h - Passes for training ---------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The passes that turn a model into a training program, documented in

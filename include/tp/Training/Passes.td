@@ -1,4 +1,4 @@
-//===- Passes.td - the passes for training -----------------*- tablegen -*-===//
+//===- Passes.td - Passes for training ---------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRAINING_PASSES_TD

@@ -1,4 +1,4 @@
-//===- TrainingFile.h - what a training run is to do ------------*- C++ -*-===//
+//===- TrainingFile.h - Training files --------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The training file (docs/Training.md), in YAML or JSON: loss, optimizer,

@@ -1,4 +1,4 @@
-//===- Options.td - options of several passes --------------*- tablegen -*-===//
+//===- Options.td - Options of several passes --------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The options that passes have in common with each other or with the pipelines that they are in.

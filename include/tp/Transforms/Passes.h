@@ -1,4 +1,4 @@
-//===- Passes.h - the passes of tp-mlir -------------------------*- C++ -*-===//
+//===- Passes.h - The passes of tp-mlir -------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRANSFORMS_PASSES_H

@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of tp-mlir -------------------*- tablegen -*-===//
+//===- Passes.td - The passes of tp-mlir -------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRANSFORMS_PASSES_TD

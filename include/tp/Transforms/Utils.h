@@ -1,4 +1,4 @@
-//===- Utils.h - What several passes need -----------------------*- C++ -*-===//
+//===- Utils.h - Helpers of transform passes --------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_TRANSFORMS_UTILS_H

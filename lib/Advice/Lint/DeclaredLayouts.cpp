@@ -1,4 +1,4 @@
-//===- DeclaredLayouts.cpp - wrong declarations of layouts ----------------===//
+//===- DeclaredLayouts.cpp - Wrong declarations of layouts ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch only sees one rank's tensor and trusts the layout that a style

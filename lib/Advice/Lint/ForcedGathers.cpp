@@ -1,4 +1,4 @@
-//===- ForcedGathers.cpp - splits that the next op can't take -------------===//
+//===- ForcedGathers.cpp - Splits that the next op can't take -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlacementFlow.h"

@@ -1,4 +1,4 @@
-//===- Heads.cpp - heads that ranks don't divide --------------------------===//
+//===- Heads.cpp - Heads that ranks don't divide --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A projection's columns are split and then reshaped into heads. Each rank must

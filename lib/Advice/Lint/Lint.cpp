@@ -1,4 +1,4 @@
-//===- Lint.cpp - what may be wrong with a plan ---------------------------===//
+//===- Lint.cpp - Likely mistakes in a plan -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Advice/Lint/Lint.h"

@@ -1,4 +1,4 @@
-//===- PackedWeights.cpp - fused weights that are split wrongly -----------===//
+//===- PackedWeights.cpp - Fused weights that are split wrongly -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A fused query-key-value or gate-up projection is one weight whose output is

@@ -1,4 +1,4 @@
-//===- PlacementFlow.cpp - how a plan's placements flow through a model ---===//
+//===- PlacementFlow.cpp - Flow of placements through a model -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlacementFlow.h"

@@ -1,4 +1,4 @@
-//===- PlacementFlow.h - how placements flow through a model ----*- C++ -*-===//
+//===- PlacementFlow.h - Flow of placements through a model -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Follows the placements that a plan gives module boundaries and parameters

@@ -1,4 +1,4 @@
-//===- PlanAsPython.cpp - a checked plan as a PyTorch program -------------===//
+//===- PlanAsPython.cpp - A checked plan as a PyTorch program -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Plan/Styles/WeightedModule.h"

@@ -1,4 +1,4 @@
-//===- PlanAsText.cpp - a checked plan as text and as JSON ----------------===//
+//===- PlanAsText.cpp - A checked plan as text and as JSON ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Advice/Lint/PlacementFlow.h"

@@ -1,4 +1,4 @@
-//===- PlanDescription.cpp - the data to print of a plan ------------------===//
+//===- PlanDescription.cpp - The data to print of a plan ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanDescription.h"

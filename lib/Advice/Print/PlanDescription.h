@@ -1,4 +1,4 @@
-//===- PlanDescription.h - the data to print of a plan ----------*- C++ -*-===//
+//===- PlanDescription.h - The data to print of a plan ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_ADVICE_PRINT_PLANDESCRIPTION_H

@@ -1,4 +1,4 @@
-//===- PlanArena.cpp - one arena for all buffers --------------------------===//
+//===- PlanArena.cpp - One arena for all buffers --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program is straight-line code, so a buffer's life is an interval of op

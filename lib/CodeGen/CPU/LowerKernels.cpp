@@ -1,4 +1,4 @@
-//===- LowerKernels.cpp - loops in kernels --------------------------------===//
+//===- LowerKernels.cpp - Loops in kernels --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Loops.h"

@@ -1,4 +1,4 @@
-//===- MultithreadKernels.cpp - kernels that run in parts -----------------===//
+//===- MultithreadKernels.cpp - Kernels that run in parts -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A kernel's outermost parallel loops become one loop, and each part of a

@@ -1,4 +1,4 @@
-//===- ProgramToLLVM.cpp - the LLVM dialect and the exported entry --------===//
+//===- ProgramToLLVM.cpp - The LLVM dialect and the exported entry --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuntimeABI.h"

@@ -1,4 +1,4 @@
-//===- RuntimeABI.cpp - the runtime's C ABI in MLIR -----------------------===//
+//===- RuntimeABI.cpp - The runtime's C ABI in MLIR -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuntimeABI.h"

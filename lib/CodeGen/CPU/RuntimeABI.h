@@ -1,4 +1,4 @@
-//===- RuntimeABI.h - the runtime's C ABI in MLIR ---------------*- C++ -*-===//
+//===- RuntimeABI.h - The runtime's C ABI in MLIR ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Derives types and constants from the declarations of the runtime's abi.h, so

@@ -1,4 +1,4 @@
-//===- TPRTToCalls.cpp - calls of the runtime -----------------------------===//
+//===- TPRTToCalls.cpp - Calls of the runtime -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"

@@ -1,4 +1,4 @@
-//===- FuseElementwise.cpp - fusion of elementwise ops --------------------===//
+//===- FuseElementwise.cpp - Fusion of elementwise ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Loops.h"

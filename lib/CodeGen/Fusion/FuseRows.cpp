@@ -1,4 +1,4 @@
-//===- FuseRows.cpp - chains of ops, row by row ---------------------------===//
+//===- FuseRows.cpp - Chains of ops, row by row ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In program order, ops join a group as long as all of them can share some

@@ -1,4 +1,4 @@
-//===- GemmEpilogue.cpp - what products end with --------------------------===//
+//===- GemmEpilogue.cpp - GEMM epilogues ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Worked example: y[s,b,n] = gelu(C[b,s,n]), for a product of 1024 rows of 384

@@ -1,4 +1,4 @@
-//===- GemmEpilogue.h - what products end with ------------------*- C++ -*-===//
+//===- GemmEpilogue.h - GEMM epilogues --------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_FUSION_GEMMEPILOGUE_H

@@ -1,4 +1,4 @@
-//===- LinalgToGemm.cpp - contractions as GEMM calls ----------------------===//
+//===- LinalgToGemm.cpp - Contractions as GEMM calls ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Worked example: scores = Q·K^T of attention, straight from the projections'

@@ -1,4 +1,4 @@
-//===- SplitSharedInits.cpp - one initial value per op --------------------===//
+//===- SplitSharedInits.cpp - One initial value per op --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

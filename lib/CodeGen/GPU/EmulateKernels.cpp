@@ -1,4 +1,4 @@
-//===- EmulateKernels.cpp - kernels as functions of the host --------------===//
+//===- EmulateKernels.cpp - Kernels as functions of the host --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"

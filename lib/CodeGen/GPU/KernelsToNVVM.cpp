@@ -1,4 +1,4 @@
-//===- KernelsToNVVM.cpp - kernels in the NVVM dialect --------------------===//
+//===- KernelsToNVVM.cpp - Kernels in the NVVM dialect --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"

@@ -1,4 +1,4 @@
-//===- LoopPlan.cpp - what threads do for a linalg op ---------------------===//
+//===- LoopPlan.cpp - Loops of a linalg op over threads -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LoopPlan.h"

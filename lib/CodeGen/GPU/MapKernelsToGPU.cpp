@@ -1,4 +1,4 @@
-//===- MapKernelsToGPU.cpp - kernels over blocks and threads --------------===//
+//===- MapKernelsToGPU.cpp - Kernels over blocks and threads --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"

@@ -1,4 +1,4 @@
-//===- PredictTraffic.cpp - what kernels move through memory --------------===//
+//===- PredictTraffic.cpp - Memory traffic of kernels ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The addresses that a kernel touches depend on its threads' numbers and loops,

@@ -1,4 +1,4 @@
-//===- SplitReductions.cpp - reductions in two steps ----------------------===//
+//===- SplitReductions.cpp - Reductions in two steps ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ThreadLoops.h"

@@ -1,4 +1,4 @@
-//===- TileLoops.cpp - transposed operands by tiles -----------------------===//
+//===- TileLoops.cpp - Transposed operands by tiles -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A transposed operand is contiguous along a loop R instead of the results'

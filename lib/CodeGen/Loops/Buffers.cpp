@@ -1,4 +1,4 @@
-//===- Buffers.cpp - the addresses of views -------------------------------===//
+//===- Buffers.cpp - The addresses of views -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"

@@ -1,4 +1,4 @@
-//===- Buffers.h - views and what they are views of -------------*- C++ -*-===//
+//===- Buffers.h - Views and their buffers ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_LOOPS_BUFFERS_H

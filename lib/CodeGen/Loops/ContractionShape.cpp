@@ -1,4 +1,4 @@
-//===- ContractionShape.cpp - sums of products ----------------------------===//
+//===- ContractionShape.cpp - Sums of products ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Loops.h"

@@ -1,4 +1,4 @@
-//===- IndependentIterations.cpp - loops with independent iterations ------===//
+//===- IndependentIterations.cpp - Loops with independent iterations ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"

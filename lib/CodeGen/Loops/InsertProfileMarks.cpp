@@ -1,4 +1,4 @@
-//===- InsertProfileMarks.cpp - what each part of a program does ----------===//
+//===- InsertProfileMarks.cpp - Marks between parts of a program ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Buffers.h"

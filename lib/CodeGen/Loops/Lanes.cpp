@@ -1,4 +1,4 @@
-//===- Lanes.cpp - reductions in an order that nothing else decides -------===//
+//===- Lanes.cpp - Order of reductions ------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sum along memory consists of kNumLanes partial sums. Lane l adds the

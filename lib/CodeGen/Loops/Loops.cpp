@@ -1,4 +1,4 @@
-//===- Loops.cpp - loops of linalg ops on buffers -------------------------===//
+//===- Loops.cpp - Loops of linalg ops on buffers -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Loops.h"

@@ -1,4 +1,4 @@
-//===- Loops.h - loops of linalg ops on buffers -----------------*- C++ -*-===//
+//===- Loops.h - Loops of linalg ops on buffers -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_LOOPS_LOOPS_H

@@ -1,4 +1,4 @@
-//===- OutlineKernels.cpp - kernels, one per distinct computation ---------===//
+//===- OutlineKernels.cpp - Kernels, one per distinct computation ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"

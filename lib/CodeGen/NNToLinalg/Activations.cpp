@@ -1,4 +1,4 @@
-//===- Activations.cpp - activations as scalar code -----------------------===//
+//===- Activations.cpp - Activations as scalar code -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/CodeGen/NNToLinalg/Activations.h"

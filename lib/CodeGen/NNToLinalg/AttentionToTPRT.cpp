@@ -1,4 +1,4 @@
-//===- AttentionToTPRT.cpp - attention as one call ------------------------===//
+//===- AttentionToTPRT.cpp - Attention as one call ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Grouping.h"

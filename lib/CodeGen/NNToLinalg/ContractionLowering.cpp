@@ -1,4 +1,4 @@
-//===- ContractionLowering.cpp - linear, outer_sum, matmul ----------------===//
+//===- ContractionLowering.cpp - Linear, outer_sum, matmul ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Contractions read their operands as they lie in memory, and have as few loops

@@ -1,4 +1,4 @@
-//===- ElementwiseLowering.cpp - pointwise nn ops -------------------------===//
+//===- ElementwiseLowering.cpp - Pointwise nn ops -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One overload of `emit` per op builds its scalar body; one pattern template

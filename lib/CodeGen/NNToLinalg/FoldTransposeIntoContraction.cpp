@@ -1,4 +1,4 @@
-//===- FoldTransposeIntoContraction.cpp - contractions take strides -------===//
+//===- FoldTransposeIntoContraction.cpp - Transposes in contractions ------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,4 +1,4 @@
-//===- Grouping.h - heads of grouped-query attention ------------*- C++ -*-===//
+//===- Grouping.h - Heads of grouped-query attention ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_NNTOLINALG_GROUPING_H

@@ -1,4 +1,4 @@
-//===- LookupLowering.cpp - embedding, gather, index_select ---------------===//
+//===- LookupLowering.cpp - Embedding, gather, index_select ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The bodies read the table with tensor.extract. All indices are checked first;

@@ -1,4 +1,4 @@
-//===- LookupLowering.h - reading at run-time indices -----------*- C++ -*-===//
+//===- LookupLowering.h - Reads at run-time indices -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H

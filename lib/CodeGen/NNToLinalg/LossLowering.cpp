@@ -1,4 +1,4 @@
-//===- LossLowering.cpp - cross-entropy and negative log-likelihood -------===//
+//===- LossLowering.cpp - Cross-entropy and negative log-likelihood -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // PyTorch's formula, with weights w (1 if there are none), targets t that

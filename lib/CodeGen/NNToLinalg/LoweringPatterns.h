@@ -1,4 +1,4 @@
-//===- LoweringPatterns.h - patterns of convert-nn-to-linalg ----*- C++ -*-===//
+//===- LoweringPatterns.h - Patterns of convert-nn-to-linalg ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_NNTOLINALG_LOWERINGPATTERNS_H

@@ -1,4 +1,4 @@
-//===- NNToLinalg.cpp - the pass convert-nn-to-linalg ---------------------===//
+//===- NNToLinalg.cpp - The pass convert-nn-to-linalg ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LoweringPatterns.h"

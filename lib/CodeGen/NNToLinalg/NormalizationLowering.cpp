@@ -1,4 +1,4 @@
-//===- NormalizationLowering.cpp - norms and softmax ----------------------===//
+//===- NormalizationLowering.cpp - Norms and softmax ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Statistics of rows are reductions and small elementwise ops on one element

@@ -1,4 +1,4 @@
-//===- ScatterRows.cpp - sums of rows by index ----------------------------===//
+//===- ScatterRows.cpp - Sums of rows by index ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gradient of an embedding: row v of the result is the sum of all rows i

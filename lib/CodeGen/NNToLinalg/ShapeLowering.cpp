@@ -1,4 +1,4 @@
-//===- ShapeLowering.cpp - constants, reshapes, slices, concatenation -----===//
+//===- ShapeLowering.cpp - Constants, reshapes, slices, concatenation -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LinalgBuilders.h"

@@ -1,4 +1,4 @@
-//===- TrainingLowering.cpp - ops of backward passes and optimizers -------===//
+//===- TrainingLowering.cpp - Ops of backward passes and optimizers -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LinalgBuilders.h"

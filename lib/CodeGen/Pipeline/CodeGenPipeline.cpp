@@ -1,4 +1,4 @@
-//===- CodeGenPipeline.cpp - per-rank program to LLVM dialect -------------===//
+//===- CodeGenPipeline.cpp - Pipelines to the LLVM dialect ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"

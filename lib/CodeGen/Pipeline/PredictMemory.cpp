@@ -1,4 +1,4 @@
-//===- PredictMemory.cpp - the arena before code is generated -------------===//
+//===- PredictMemory.cpp - The arena before code is generated -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

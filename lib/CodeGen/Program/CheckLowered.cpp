@@ -1,4 +1,4 @@
-//===- CheckLowered.cpp - ops that code generation doesn't know -----------===//
+//===- CheckLowered.cpp - Ops that code generation doesn't know -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

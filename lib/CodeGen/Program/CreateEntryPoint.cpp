@@ -1,4 +1,4 @@
-//===- CreateEntryPoint.cpp - the entry's signature and manifest ----------===//
+//===- CreateEntryPoint.cpp - The entry's signature and manifest ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where ranks run different programs, which differ in the shapes of their

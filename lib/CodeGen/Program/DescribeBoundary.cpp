@@ -1,4 +1,4 @@
-//===- DescribeBoundary.cpp - tensors at a program's boundary -------------===//
+//===- DescribeBoundary.cpp - Tensors at a program's boundary -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Only this file reads the placements and global types of a per-rank program.

@@ -1,4 +1,4 @@
-//===- ExpandTensorOps.cpp - structured ops for ops on tensors ------------===//
+//===- ExpandTensorOps.cpp - Structured ops for ops on tensors ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- FlattenControlFlow.cpp - straight-line code ------------------------===//
+//===- FlattenControlFlow.cpp - Straight-line code ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -1,4 +1,4 @@
-//===- MakeIntegersSignless.cpp - drop the signs of integer types ---------===//
+//===- MakeIntegersSignless.cpp - Signless integer types ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/AttrTypeSubElements.h"

@@ -1,4 +1,4 @@
-//===- ManifestAttrs.cpp - what a program says about itself ---------------===//
+//===- ManifestAttrs.cpp - Attributes of the artifact manifest ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/CodeGen/Program/ManifestAttrs.h"

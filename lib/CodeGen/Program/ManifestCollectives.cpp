@@ -1,4 +1,4 @@
-//===- ManifestCollectives.cpp - collectives in the manifest --------------===//
+//===- ManifestCollectives.cpp - Collectives in the manifest --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank's program has each collective once, with the rank's own shapes.

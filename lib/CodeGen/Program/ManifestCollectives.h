@@ -1,4 +1,4 @@
-//===- ManifestCollectives.h - collectives in the manifest ------*- C++ -*-===//
+//===- ManifestCollectives.h - Collectives in the manifest ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_CODEGEN_PROGRAM_MANIFESTCOLLECTIVES_H

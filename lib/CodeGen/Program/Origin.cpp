@@ -1,4 +1,4 @@
-//===- Origin.cpp - which of the model's ops code stems from --------------===//
+//===- Origin.cpp - Source ops of generated code --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Origin.h"

@@ -1,4 +1,4 @@
-//===- Origin.h - which of the model's ops code stems from ------*- C++ -*-===//
+//===- Origin.h - Source ops of generated code ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Until ops are lowered, `tp.fqn` says where they come from. Lowering and

@@ -1,4 +1,4 @@
-//===- TPToTPRT.cpp - collectives and rank queries ------------------------===//
+//===- TPToTPRT.cpp - Collectives and rank queries ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ManifestCollectives.h"

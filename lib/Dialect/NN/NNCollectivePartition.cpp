@@ -1,4 +1,4 @@
-//===- NNCollectivePartition.cpp - softmax and norms over split dims ------===//
+//===- NNCollectivePartition.cpp - Partition of softmax and norms ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Along the split dimension, these ops need only one or two reductions: softmax

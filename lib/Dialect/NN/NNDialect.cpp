@@ -1,4 +1,4 @@
-//===- NNDialect.cpp - the nn dialect, modules ----------------------------===//
+//===- NNDialect.cpp - The nn dialect, modules ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,4 @@
-//===- NNFolders.cpp - folders and canonicalisation of the nn ops ---------===//
+//===- NNFolders.cpp - Folders and canonicalization of the nn ops ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"

@@ -1,4 +1,4 @@
-//===- NNLookupPartition.cpp - lookups in a table that is split -----------===//
+//===- NNLookupPartition.cpp - Lookups in a table that is split -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each rank holds a range of the rows that indices name. It looks up, or adds

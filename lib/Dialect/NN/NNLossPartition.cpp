@@ -1,4 +1,4 @@
-//===- NNLossPartition.cpp - cross-entropy over split classes -------------===//
+//===- NNLossPartition.cpp - Cross-entropy over split classes -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With m the maximum and s the sum of exp(x - m) over all classes, loss_i =

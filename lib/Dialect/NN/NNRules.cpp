@@ -1,4 +1,4 @@
-//===- NNRules.cpp - rules that einsum alone can't say, partition hooks ---===//
+//===- NNRules.cpp - Rules without einsum form, partition hooks -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"

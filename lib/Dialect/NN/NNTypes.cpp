@@ -1,4 +1,4 @@
-//===- NNTypes.cpp - result types of the nn ops ---------------------------===//
+//===- NNTypes.cpp - Result types of the nn ops ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where operands determine no type, any type is inferred, because verify()

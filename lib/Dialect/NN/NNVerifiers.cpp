@@ -1,4 +1,4 @@
-//===- NNVerifiers.cpp - constraints of the nn ops ------------------------===//
+//===- NNVerifiers.cpp - Constraints of the nn ops ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each verify() checks the numbered constraints of the op's description.

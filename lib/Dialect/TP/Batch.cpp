@@ -1,4 +1,4 @@
-//===- Batch.cpp - Where a program's examples are -------------------------===//
+//===- Batch.cpp - Batch dimensions ---------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Batch.h"

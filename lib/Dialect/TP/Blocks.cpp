@@ -1,4 +1,4 @@
-//===- Blocks.cpp - Which elements a rank holds ---------------------------===//
+//===- Blocks.cpp - Blocks of tensors that ranks hold ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Blocks.h"

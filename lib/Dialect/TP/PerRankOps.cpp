@@ -1,4 +1,4 @@
-//===- PerRankOps.cpp - collectives, slices -------------------------------===//
+//===- PerRankOps.cpp - Collectives, slices -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Interfaces/FunctionInterfaces.h"

@@ -1,4 +1,4 @@
-//===- Shardings.cpp - shardings that the IR gives to values --------------===//
+//===- Shardings.cpp - Shardings that the IR gives to values --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Shardings.h"

@@ -1,4 +1,4 @@
-//===- TPAttrs.cpp - placements -------------------------------------------===//
+//===- TPAttrs.cpp - Placements -------------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"

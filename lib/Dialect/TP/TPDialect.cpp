@@ -1,4 +1,4 @@
-//===- TPDialect.cpp - the tp dialect -------------------------------------===//
+//===- TPDialect.cpp - The tp dialect -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

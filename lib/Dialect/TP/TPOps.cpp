@@ -1,4 +1,4 @@
-//===- TPOps.cpp - mesh, sharding, redistribution -------------------------===//
+//===- TPOps.cpp - Mesh, sharding, redistribution -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"

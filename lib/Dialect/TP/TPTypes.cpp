@@ -1,4 +1,4 @@
-//===- TPTypes.cpp - values under way -------------------------------------===//
+//===- TPTypes.cpp - Values of started collectives ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,4 @@
-//===- TPRT.cpp - the tprt dialect ----------------------------------------===//
+//===- TPRT.cpp - The tprt dialect ----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TPRT/TPRT.h"

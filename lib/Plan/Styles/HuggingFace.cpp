@@ -1,4 +1,4 @@
-//===- HuggingFace.cpp - the strings of transformers' tp_plan -------------===//
+//===- HuggingFace.cpp - The strings of transformers' tp_plan -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Versions 4 and 5 of transformers name their styles by strings, and some of

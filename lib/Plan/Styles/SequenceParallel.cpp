@@ -1,4 +1,4 @@
-//===- SequenceParallel.cpp - norms and dropout on a split sequence -------===//
+//===- SequenceParallel.cpp - Norms and dropout on a split sequence -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PairwiseParallel.h"

@@ -1,4 +1,4 @@
-//===- Styles.h - the built-in styles ---------------------------*- C++ -*-===//
+//===- Styles.h - The built-in styles ---------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_PLAN_STYLES_STYLES_H

@@ -1,4 +1,4 @@
-//===- WeightedModule.cpp - modules around one weight ---------------------===//
+//===- WeightedModule.cpp - Modules around one weight ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "WeightedModule.h"

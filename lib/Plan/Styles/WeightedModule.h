@@ -1,4 +1,4 @@
-//===- WeightedModule.h - modules around one weight -------------*- C++ -*-===//
+//===- WeightedModule.h - Modules around one weight -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The common part of the styles for nn.Linear and nn.Embedding. A module is

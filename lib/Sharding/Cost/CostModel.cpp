@@ -1,4 +1,4 @@
-//===- CostModel.cpp - What a per-rank program costs ----------------------===//
+//===- CostModel.cpp - Costs of per-rank programs -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Cost/CostModel.h"

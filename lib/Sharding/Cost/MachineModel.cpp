@@ -1,4 +1,4 @@
-//===- MachineModel.cpp - Reading descriptions of machines ----------------===//
+//===- MachineModel.cpp - Descriptions of machines ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // YAML, JSON and dlti attributes are all read into one tree of named values, so

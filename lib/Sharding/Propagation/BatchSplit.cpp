@@ -1,4 +1,4 @@
-//===- BatchSplit.cpp - What data parallelism decides ---------------------===//
+//===- BatchSplit.cpp - Batch of data parallelism -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An op that depends on the batch has no choice over the mesh dimensions that

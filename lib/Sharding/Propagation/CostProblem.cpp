@@ -1,4 +1,4 @@
-//===- CostProblem.cpp - What candidates cost, as a sum -------------------===//
+//===- CostProblem.cpp - Min-sum problem of a graph -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CostProblem.h"

@@ -1,4 +1,4 @@
-//===- CostProblem.h - What candidates cost, as a sum -----------*- C++ -*-===//
+//===- CostProblem.h - Min-sum problem of a graph ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each node is a variable whose values are the node's candidates. A value that

@@ -1,4 +1,4 @@
-//===- Elimination.h - Variables out of a sum of tables ---------*- C++ -*-===//
+//===- Elimination.h - Elimination of variables -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_SHARDING_PROPAGATION_ELIMINATION_H

@@ -1,4 +1,4 @@
-//===- Explanation.cpp - Why values are placed as they are ----------------===//
+//===- Explanation.cpp - Reasons for placements ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Propagation/Explanation.h"

@@ -1,4 +1,4 @@
-//===- MoveCosts.cpp - What moves between placements cost -----------------===//
+//===- MoveCosts.cpp - Costs of redistributions ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MoveCosts.h"

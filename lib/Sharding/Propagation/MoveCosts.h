@@ -1,4 +1,4 @@
-//===- MoveCosts.h - What moves between placements cost ---------*- C++ -*-===//
+//===- MoveCosts.h - Costs of redistributions -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Making plans takes long, so a move costs its lower bound until a choice has

@@ -1,4 +1,4 @@
-//===- PropagationGraph.cpp - What flows where ----------------------------===//
+//===- PropagationGraph.cpp - Dataflow graph of a program -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationGraph.h"

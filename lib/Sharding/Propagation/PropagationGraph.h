@@ -1,4 +1,4 @@
-//===- PropagationGraph.h - What flows where --------------------*- C++ -*-===//
+//===- PropagationGraph.h - Dataflow graph of a program ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Represents the program as nodes, which require and produce shardings, and

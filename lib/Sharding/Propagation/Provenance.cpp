@@ -1,4 +1,4 @@
-//===- Provenance.cpp - The way from what is fixed to a value -------------===//
+//===- Provenance.cpp - Chains from fixed placements to values ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Provenance.h"

@@ -1,4 +1,4 @@
-//===- Provenance.h - The way from what is fixed to a value -----*- C++ -*-===//
+//===- Provenance.h - Chains from fixed placements to values ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_SHARDING_PROPAGATION_PROVENANCE_H

@@ -1,4 +1,4 @@
-//===- Spreading.cpp - What spreads, and the strategies that it makes -----===//
+//===- Spreading.cpp - Propagation of states and their strategies ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagationGraph.h"

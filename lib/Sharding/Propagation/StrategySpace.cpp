@@ -1,4 +1,4 @@
-//===- StrategySpace.cpp - Rules, placements and domains, each once -------===//
+//===- StrategySpace.cpp - Rules, placements and domains ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "StrategySpace.h"

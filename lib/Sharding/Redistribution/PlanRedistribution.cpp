@@ -1,4 +1,4 @@
-//===- PlanRedistribution.cpp - The steps between two placements ----------===//
+//===- PlanRedistribution.cpp - Steps between two placements --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanRedistribution.h"

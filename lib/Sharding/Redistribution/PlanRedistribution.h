@@ -1,4 +1,4 @@
-//===- PlanRedistribution.h - The steps between two placements --*- C++ -*-===//
+//===- PlanRedistribution.h - Steps between two placements ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_SHARDING_REDISTRIBUTION_PLANREDISTRIBUTION_H

@@ -1,4 +1,4 @@
-//===- Redistribution.cpp - From one placement to another -----------------===//
+//===- Redistribution.cpp - Plans of redistributions ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Sharding/Redistribution/Redistribution.h"

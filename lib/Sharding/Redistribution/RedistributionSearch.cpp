@@ -1,4 +1,4 @@
-//===- RedistributionSearch.cpp - The cheapest way between placements -----===//
+//===- RedistributionSearch.cpp - Search for redistribution plans ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // There are two searches, forward from the source and backward from the target.

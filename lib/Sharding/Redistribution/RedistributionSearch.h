@@ -1,4 +1,4 @@
-//===- RedistributionSearch.h - The planner's search ------------*- C++ -*-===//
+//===- RedistributionSearch.h - Search for redistribution plans -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Searches over the states of a space from both ends.

@@ -1,4 +1,4 @@
-//===- ArtifactWriter.cpp - manifest and container ------------------------===//
+//===- ArtifactWriter.cpp - Manifest and container ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Target/Artifact/ArtifactWriter.h"

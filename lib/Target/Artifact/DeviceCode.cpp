@@ -1,4 +1,4 @@
-//===- DeviceCode.cpp - kernels for GPUs ----------------------------------===//
+//===- DeviceCode.cpp - Kernels for GPUs ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DeviceCode.h"

@@ -1,4 +1,4 @@
-//===- DeviceCode.h - kernels for GPUs --------------------------*- C++ -*-===//
+//===- DeviceCode.h - Kernels for GPUs --------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TARGET_ARTIFACT_DEVICECODE_H

@@ -1,4 +1,4 @@
-//===- ObjectFile.cpp - LLVM IR to machine code ---------------------------===//
+//===- ObjectFile.cpp - Machine code of LLVM IR ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ObjectFile.h"

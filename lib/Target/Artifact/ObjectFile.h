@@ -1,4 +1,4 @@
-//===- ObjectFile.h - LLVM IR to machine code -------------------*- C++ -*-===//
+//===- ObjectFile.h - Machine code of LLVM IR -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_LIB_TARGET_ARTIFACT_OBJECTFILE_H

@@ -1,4 +1,4 @@
-//===- Hoist.cpp - Collectives of what a loop doesn't change --------------===//
+//===- Hoist.cpp - Loop-invariant collectives -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective whose operand is the same in each iteration is issued once,

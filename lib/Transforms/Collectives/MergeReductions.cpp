@@ -1,4 +1,4 @@
-//===- MergeReductions.cpp - Sums are taken once, where they are smallest -===//
+//===- MergeReductions.cpp - Sums reduced once, where they are smallest ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A linear op commutes with sums, so the reduction of its operands may move to

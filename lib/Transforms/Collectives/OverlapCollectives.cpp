@@ -1,4 +1,4 @@
-//===- OverlapCollectives.cpp - Communicate while computing ---------------===//
+//===- OverlapCollectives.cpp - Collectives beside computation ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Collectives.h"

@@ -1,4 +1,4 @@
-//===- Rematerialize.cpp - Gather again instead of keep -------------------===//
+//===- Rematerialize.cpp - Repeated gathers instead of kept values --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A gathered value is large and its block is small. If too many bytes are alive

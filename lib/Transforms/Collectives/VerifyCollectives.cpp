@@ -1,4 +1,4 @@
-//===- VerifyCollectives.cpp - No rank waits for a collective in vain -----===//
+//===- VerifyCollectives.cpp - Order of collectives on all ranks ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks that issue the same collectives in the same order can't wait for each

@@ -1,4 +1,4 @@
-//===- Backend.h - What a backend is ----------------------------*- C++ -*-===//
+//===- Backend.h - Interface of backends ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_BACKEND_H

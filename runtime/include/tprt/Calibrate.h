@@ -1,4 +1,4 @@
-//===- Calibrate.h - What this machine can do -------------------*- C++ -*-===//
+//===- Calibrate.h - Measurement of this machine ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_CALIBRATE_H

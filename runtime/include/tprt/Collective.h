@@ -1,4 +1,4 @@
-//===- Collective.h - What collectives do -----------------------*- C++ -*-===//
+//===- Collective.h - Rules of collectives ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The collectives of a program as its manifest describes them, and the

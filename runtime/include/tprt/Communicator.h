@@ -1,4 +1,4 @@
-//===- Communicator.h - How ranks exchange data -----------------*- C++ -*-===//
+//===- Communicator.h - Data exchange between ranks -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one interface between a running program and a backend. A backend is a

@@ -1,4 +1,4 @@
-//===- Compare.h - Is a result what it should be? ---------------*- C++ -*-===//
+//===- Compare.h - Comparison of results ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_COMPARE_H

@@ -1,4 +1,4 @@
-//===- CudaOptions.h - How programs use a CUDA device -----------*- C++ -*-===//
+//===- CudaOptions.h - Options of CUDA devices ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_CUDAOPTIONS_H

@@ -1,4 +1,4 @@
-//===- GemmChoice.h - What computes which matrix product --------*- C++ -*-===//
+//===- GemmChoice.h - Choice of GEMM implementations ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Products of f32 are computed by the runtime's own tiles, by OpenBLAS, or, if

@@ -1,4 +1,4 @@
-//===- Manifest.h - What an artifact says about itself ----------*- C++ -*-===//
+//===- Manifest.h - Manifests of artifacts ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The JSON part of an artifact (docs/Artifact.md), parsed and checked: after

@@ -1,4 +1,4 @@
-//===- Metrics.h - What a training reports, line by line --------*- C++ -*-===//
+//===- Metrics.h - Metrics of a training, line by line ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_METRICS_H

@@ -1,4 +1,4 @@
-//===- Profile.h - Where the time goes --------------------------*- C++ -*-===//
+//===- Profile.h - Profiles of a run ----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_PROFILE_H

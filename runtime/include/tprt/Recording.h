@@ -1,4 +1,4 @@
-//===- Recording.h - When ranks did what ------------------------*- C++ -*-===//
+//===- Recording.h - Times of ranks' work -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   tprt::Recording recording;

@@ -1,4 +1,4 @@
-//===- Report.h - What a program is, and what a run did ---------*- C++ -*-===//
+//===- Report.h - Descriptions of programs and of runs ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_REPORT_H

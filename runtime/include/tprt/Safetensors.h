@@ -1,4 +1,4 @@
-//===- Safetensors.h - Reading .safetensors files ---------------*- C++ -*-===//
+//===- Safetensors.h - Files in the safetensors format ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   u64 size of the header | JSON header | tensor data

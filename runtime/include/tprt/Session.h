@@ -1,4 +1,4 @@
-//===- Session.h - Running a program on its ranks ---------------*- C++ -*-===//
+//===- Session.h - Execution of a program on its ranks ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   auto artifact = tprt::Artifact::load("model.tpx");

@@ -1,4 +1,4 @@
-//===- Training.h - Running a training program step by step -----*- C++ -*-===//
+//===- Training.h - Execution of training programs --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   tprt::Session session(tprt::Artifact::load("train.tpx"), weights);

@@ -1,4 +1,4 @@
-//===- abi.h - C ABI between generated programs and the runtime ---*- C -*-===//
+//===- abi.h - C ABI between generated programs and the runtime -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The functions that an artifact's shared object imports from libtprt, the

@@ -1,4 +1,4 @@
-//===- Communicator.cpp - How ranks exchange data -------------------------===//
+//===- Communicator.cpp - Data exchange between ranks ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Communicator.h"

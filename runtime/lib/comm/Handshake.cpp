@@ -1,4 +1,4 @@
-//===- Handshake.cpp - How the processes of a job find each other ---------===//
+//===- Handshake.cpp - Connections between the processes of a job ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens at the job's address, and nowhere else. It sends a challenge

@@ -1,4 +1,4 @@
-//===- Handshake.h - How the processes of a job find each other -*- C++ -*-===//
+//===- Handshake.h - Connections between the processes of a job -*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_COMM_HANDSHAKE_H

@@ -1,4 +1,4 @@
-//===- Messages.cpp - What the processes of a job send each other ---------===//
+//===- Messages.cpp - Messages between the processes of a job -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/Messages.h"

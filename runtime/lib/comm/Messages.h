@@ -1,4 +1,4 @@
-//===- Messages.h - What the processes of a job send each other -*- C++ -*-===//
+//===- Messages.h - Messages between the processes of a job -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // All bytes read from a socket are checked here, and nowhere else. This code

@@ -1,4 +1,4 @@
-//===- Rendezvous.cpp - Where processes meet ------------------------------===//
+//===- Rendezvous.cpp - Meeting point of processes ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rank 0 listens, and the others connect (Handshake.h). From then on both sides

@@ -1,4 +1,4 @@
-//===- Rendezvous.h - Where processes meet ----------------------*- C++ -*-===//
+//===- Rendezvous.h - Meeting point of processes ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_COMM_RENDEZVOUS_H

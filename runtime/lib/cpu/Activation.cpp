@@ -1,4 +1,4 @@
-//===- Activation.cpp - What products end with, vectorised ----------------===//
+//===- Activation.cpp - Vectorized GEMM activations -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cpu/Activation.h"

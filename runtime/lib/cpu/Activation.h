@@ -1,4 +1,4 @@
-//===- Activation.h - What products end with, vectorised --------*- C++ -*-===//
+//===- Activation.h - Vectorized GEMM activations ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CPU_ACTIVATION_H

@@ -1,4 +1,4 @@
-//===- GemmChoice.cpp - What computes which matrix product ----------------===//
+//===- GemmChoice.cpp - Choice of GEMM implementations --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/GemmChoice.h"

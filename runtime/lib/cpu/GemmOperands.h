@@ -1,4 +1,4 @@
-//===- GemmOperands.h - What tprt_gemm reads and writes ---------*- C++ -*-===//
+//===- GemmOperands.h - Operands of tprt_gemm -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CPU_GEMMOPERANDS_H

@@ -1,4 +1,4 @@
-//===- Softmax.cpp - Exponentials of rows, vectorised ---------------------===//
+//===- Softmax.cpp - Exponentials of rows, vectorized ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cpu/Softmax.h"

@@ -1,4 +1,4 @@
-//===- Softmax.h - Exponentials of rows, vectorised -------------*- C++ -*-===//
+//===- Softmax.h - Exponentials of rows, vectorized -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CPU_SOFTMAX_H

@@ -1,4 +1,4 @@
-//===- AttentionKernels.cuh - Shared by attention's kernels -----*- C++ -*-===//
+//===- AttentionKernels.cuh - Common code of attention kernels --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CUDA_ATTENTIONKERNELS_CUH

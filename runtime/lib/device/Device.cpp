@@ -1,4 +1,4 @@
-//===- Device.cpp - Where ranks compute -----------------------------------===//
+//===- Device.cpp - Devices of ranks --------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "device/Device.h"

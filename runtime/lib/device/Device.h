@@ -1,4 +1,4 @@
-//===- Device.h - Where ranks compute ---------------------------*- C++ -*-===//
+//===- Device.h - Devices of ranks ------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_DEVICE_DEVICE_H

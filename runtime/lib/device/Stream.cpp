@@ -1,4 +1,4 @@
-//===- Stream.cpp - The order of one rank's work --------------------------===//
+//===- Stream.cpp - Order of one rank's work ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "device/Stream.h"

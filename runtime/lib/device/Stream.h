@@ -1,4 +1,4 @@
-//===- Stream.h - The order of one rank's work ------------------*- C++ -*-===//
+//===- Stream.h - Order of one rank's work ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A rank's work runs in the order in which it is enqueued. On the host it runs

@@ -1,4 +1,4 @@
-//===- Report.cpp - What a program is, and what a run did -----------------===//
+//===- Report.cpp - Descriptions of programs and of runs ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Report.h"

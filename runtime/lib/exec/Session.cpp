@@ -1,4 +1,4 @@
-//===- Session.cpp - Running a program on its ranks -----------------------===//
+//===- Session.cpp - Execution of a program on its ranks ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Session.h"

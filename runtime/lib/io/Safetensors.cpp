@@ -1,4 +1,4 @@
-//===- Safetensors.cpp - Reading .safetensors files -----------------------===//
+//===- Safetensors.cpp - Files in the safetensors format ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Safetensors.h"

@@ -1,4 +1,4 @@
-//===- Calibrate.cpp - What this machine can do ---------------------------===//
+//===- Calibrate.cpp - Measurement of this machine ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each number is the median of many rounds in which every core does the same,

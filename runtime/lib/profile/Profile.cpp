@@ -1,4 +1,4 @@
-//===- Profile.cpp - Where the time goes ----------------------------------===//
+//===- Profile.cpp - Profiles of a run ------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Profile.h"

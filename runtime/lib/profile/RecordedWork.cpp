@@ -1,4 +1,4 @@
-//===- RecordedWork.cpp - What a slice of a recording is ------------------===//
+//===- RecordedWork.cpp - Ops and collectives in a recording --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "profile/RecordedWork.h"

@@ -1,4 +1,4 @@
-//===- RecordedWork.h - What a slice of a recording is ----------*- C++ -*-===//
+//===- RecordedWork.h - Ops and collectives in a recording ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_PROFILE_RECORDEDWORK_H

@@ -1,4 +1,4 @@
-//===- Recorder.h - Takes the times of one rank -----------------*- C++ -*-===//
+//===- Recorder.h - Recorder of one rank's times ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_PROFILE_RECORDER_H

@@ -1,4 +1,4 @@
-//===- Collective.cpp - What collectives do -------------------------------===//
+//===- Collective.cpp - Rules of collectives ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Collective.h"

@@ -1,4 +1,4 @@
-//===- Manifest.cpp - What an artifact says about itself ------------------===//
+//===- Manifest.cpp - Manifests of artifacts ------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Manifest.h"

@@ -1,4 +1,4 @@
-//===- Target.cpp - Can this machine run the code? ------------------------===//
+//===- Target.cpp - Compatibility of machines and code --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "program/Target.h"

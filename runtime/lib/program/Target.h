@@ -1,4 +1,4 @@
-//===- Target.h - Can this machine run the code? ----------------*- C++ -*-===//
+//===- Target.h - Compatibility of machines and code ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_PROGRAM_TARGET_H

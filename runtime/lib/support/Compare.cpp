@@ -1,4 +1,4 @@
-//===- Compare.cpp - Is a result what it should be? -----------------------===//
+//===- Compare.cpp - Comparison of results --------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Compare.h"

@@ -1,4 +1,4 @@
-//===- Cores.cpp - Which cores ranks run on -------------------------------===//
+//===- Cores.cpp - Cores of ranks -----------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "support/Cores.h"

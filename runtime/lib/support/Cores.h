@@ -1,4 +1,4 @@
-//===- Cores.h - Which cores ranks run on -----------------------*- C++ -*-===//
+//===- Cores.h - Cores of ranks ---------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_SUPPORT_CORES_H

@@ -1,4 +1,4 @@
-//===- Patience.h - How long something is waited for ------------*- C++ -*-===//
+//===- Patience.h - Limits of waits -----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_SUPPORT_PATIENCE_H

@@ -1,4 +1,4 @@
-//===- Metrics.cpp - What a training reports, line by line ----------------===//
+//===- Metrics.cpp - Metrics of a training, line by line ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Metrics.h"

@@ -1,4 +1,4 @@
-//===- Training.cpp - Running a training program step by step -------------===//
+//===- Training.cpp - Execution of training programs ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Training.h"

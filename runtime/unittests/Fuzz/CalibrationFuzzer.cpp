@@ -1,4 +1,4 @@
-//===- CalibrationFuzzer.cpp - any text as a machine that was measured ----===//
+//===- CalibrationFuzzer.cpp - Any text as a machine that was measured ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

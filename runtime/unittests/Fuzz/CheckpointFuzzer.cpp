@@ -1,4 +1,4 @@
-//===- CheckpointFuzzer.cpp - any text as checkpoint.json -----------------===//
+//===- CheckpointFuzzer.cpp - Any text as checkpoint.json -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Beside files model.safetensors and optimizer.safetensors that have a tensor

@@ -1,4 +1,4 @@
-//===- ContainerFuzzer.cpp - any bytes as an artifact ---------------------===//
+//===- ContainerFuzzer.cpp - Any bytes as an artifact ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

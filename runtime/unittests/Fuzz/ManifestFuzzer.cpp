@@ -1,4 +1,4 @@
-//===- ManifestFuzzer.cpp - any text as an artifact's manifest ------------===//
+//===- ManifestFuzzer.cpp - Any text as an artifact's manifest ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

@@ -1,4 +1,4 @@
-//===- MessagesFuzzer.cpp - any bytes from another process of a job -------===//
+//===- MessagesFuzzer.cpp - Any bytes from another process of a job -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The first byte says how many bytes arrive at once, and how long the text of a

@@ -1,4 +1,4 @@
-//===- MetricsFuzzer.cpp - any text as the metrics of a training ----------===//
+//===- MetricsFuzzer.cpp - Any text as the metrics of a training ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

@@ -1,4 +1,4 @@
-//===- NpyFuzzer.cpp - any bytes as a NumPy array -------------------------===//
+//===- NpyFuzzer.cpp - Any bytes as a NumPy array -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

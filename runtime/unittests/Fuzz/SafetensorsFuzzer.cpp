@@ -1,4 +1,4 @@
-//===- SafetensorsFuzzer.cpp - any bytes as a file of weights -------------===//
+//===- SafetensorsFuzzer.cpp - Any bytes as a file of weights -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FuzzFile.h"

@@ -1,4 +1,4 @@
-//===- WeightIndexFuzzer.cpp - any text as an index of weights ------------===//
+//===- WeightIndexFuzzer.cpp - Any text as an index of weights ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In a directory with one file, model.safetensors, that has a tensor 'w'.

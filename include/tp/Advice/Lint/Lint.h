@@ -1,4 +1,4 @@
-//===- Lint.h - what may be wrong with a plan -------------------*- C++ -*-===//
+//===- Lint.h - Likely mistakes in a plan -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ADVICE_LINT_LINT_H

@@ -1,4 +1,4 @@
-//===- PlanPrinter.h - a checked plan as text, JSON and Python --*- C++ -*-===//
+//===- PlanPrinter.h - A checked plan as text, JSON and Python --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_ADVICE_PRINT_PLANPRINTER_H

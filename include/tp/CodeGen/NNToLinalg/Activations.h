@@ -1,4 +1,4 @@
-//===- Activations.h - activations as scalar code ---------------*- C++ -*-===//
+//===- Activations.h - Activations as scalar code ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CODEGEN_NNTOLINALG_ACTIVATIONS_H

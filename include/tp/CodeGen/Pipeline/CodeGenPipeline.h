@@ -1,4 +1,4 @@
-//===- CodeGenPipeline.h - the named pipeline to LLVM -----------*- C++ -*-===//
+//===- CodeGenPipeline.h - The named pipeline to LLVM -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_CODEGEN_PIPELINE_CODEGENPIPELINE_H

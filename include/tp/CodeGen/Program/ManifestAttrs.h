@@ -1,4 +1,4 @@
-//===- ManifestAttrs.h - what a program says about itself -------*- C++ -*-===//
+//===- ManifestAttrs.h - Attributes of the artifact manifest ----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // While programs are lowered, the module's attribute `tprt.manifest` collects

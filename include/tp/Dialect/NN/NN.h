@@ -1,4 +1,4 @@
-//===- NN.h - the nn dialect ------------------------------------*- C++ -*-===//
+//===- NN.h - The nn dialect ------------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NN_H

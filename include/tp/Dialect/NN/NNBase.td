@@ -1,4 +1,4 @@
-//===- NNBase.td - what all nn ops share -------------------*- tablegen -*-===//
+//===- NNBase.td - Base classes of nn ops ------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNBASE_TD

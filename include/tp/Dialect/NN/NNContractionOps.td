@@ -1,4 +1,4 @@
-//===- NNContractionOps.td - linear, matmul, attention -----*- tablegen -*-===//
+//===- NNContractionOps.td - Linear, matmul, attention -----*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNCONTRACTIONOPS_TD

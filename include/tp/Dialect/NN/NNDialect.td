@@ -1,4 +1,4 @@
-//===- NNDialect.td - the nn dialect -----------------------*- tablegen -*-===//
+//===- NNDialect.td - The nn dialect -----------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNDIALECT_TD

@@ -1,4 +1,4 @@
-//===- NNElementwiseOps.td - pointwise ops -----------------*- tablegen -*-===//
+//===- NNElementwiseOps.td - Pointwise ops -----------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNELEMENTWISEOPS_TD

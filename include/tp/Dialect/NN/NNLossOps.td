@@ -1,4 +1,4 @@
-//===- NNLossOps.td - losses -------------------------------*- tablegen -*-===//
+//===- NNLossOps.td - Losses -------------------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNLOSSOPS_TD

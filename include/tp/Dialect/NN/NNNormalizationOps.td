@@ -1,4 +1,4 @@
-//===- NNNormalizationOps.td - norms, softmax, reductions --*- tablegen -*-===//
+//===- NNNormalizationOps.td - Norms, softmax, reductions --*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNNORMALIZATIONOPS_TD

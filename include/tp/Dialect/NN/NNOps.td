@@ -1,4 +1,4 @@
-//===- NNOps.td - all nn ops -------------------------------*- tablegen -*-===//
+//===- NNOps.td - All nn ops -------------------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNOPS_TD

@@ -1,4 +1,4 @@
-//===- NNShapeOps.td - reshapes, slices, gathers -----------*- tablegen -*-===//
+//===- NNShapeOps.td - Reshapes, slices, gathers -----------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNSHAPEOPS_TD

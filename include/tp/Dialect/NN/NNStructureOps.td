@@ -1,4 +1,4 @@
-//===- NNStructureOps.td - modules, parameters, constants --*- tablegen -*-===//
+//===- NNStructureOps.td - Modules, parameters, constants --*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNSTRUCTUREOPS_TD

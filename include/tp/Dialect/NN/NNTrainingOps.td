@@ -1,4 +1,4 @@
-//===- NNTrainingOps.td - what training adds ---------------*- tablegen -*-===//
+//===- NNTrainingOps.td - Ops of training steps ------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_NNTRAININGOPS_TD

@@ -1,4 +1,4 @@
-//===- Traced.h - modules that have lost their signature --------*- C++ -*-===//
+//===- Traced.h - Modules that have lost their signature --------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_NN_TRACED_H

@@ -1,4 +1,4 @@
-//===- Batch.h - Where a program's examples are -----------------*- C++ -*-===//
+//===- Batch.h - Batch dimensions -------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Data parallelism splits the batch. An argument with a batch dimension names,

@@ -1,4 +1,4 @@
-//===- Blocks.h - Which elements a rank holds -------------------*- C++ -*-===//
+//===- Blocks.h - Blocks of tensors that ranks hold -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sharding gives every rank a block of the tensor: for each dimension, one

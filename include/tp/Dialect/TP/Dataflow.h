@@ -1,4 +1,4 @@
-//===- Dataflow.h - What collectives compute --------------------*- C++ -*-===//
+//===- Dataflow.h - Rules of collectives ------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_DATAFLOW_H

@@ -1,4 +1,4 @@
-//===- Reductions.h - What reductions have in common ------------*- C++ -*-===//
+//===- Reductions.h - Properties of reductions ------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_REDUCTIONS_H

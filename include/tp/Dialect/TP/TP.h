@@ -1,4 +1,4 @@
-//===- TP.h - the tp dialect ------------------------------------*- C++ -*-===//
+//===- TP.h - The tp dialect ------------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TP_H

@@ -1,4 +1,4 @@
-//===- TPAttrs.td - placements -----------------------------*- tablegen -*-===//
+//===- TPAttrs.td - Placements -----------------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPATTRS_TD

@@ -1,4 +1,4 @@
-//===- TPDialect.td - the tp dialect -----------------------*- tablegen -*-===//
+//===- TPDialect.td - The tp dialect -----------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPDIALECT_TD

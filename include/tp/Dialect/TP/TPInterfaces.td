@@ -1,4 +1,4 @@
-//===- TPInterfaces.td - what all collectives share --------*- tablegen -*-===//
+//===- TPInterfaces.td - Interfaces of collectives ---------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPINTERFACES_TD

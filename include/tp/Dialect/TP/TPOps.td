@@ -1,4 +1,4 @@
-//===- TPOps.td - mesh, redistribution, collectives --------*- tablegen -*-===//
+//===- TPOps.td - Mesh, redistribution, collectives --------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPOPS_TD

@@ -1,4 +1,4 @@
-//===- TPTypes.td - values under way -----------------------*- tablegen -*-===//
+//===- TPTypes.td - Values of started collectives ----------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TP_TPTYPES_TD

@@ -1,4 +1,4 @@
-//===- TPRT.h - the tprt dialect --------------------------------*- C++ -*-===//
+//===- TPRT.h - The tprt dialect --------------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRT_H

@@ -1,4 +1,4 @@
-//===- TPRTDialect.td - the tprt dialect -------------------*- tablegen -*-===//
+//===- TPRTDialect.td - The tprt dialect -------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRTDIALECT_TD

@@ -1,4 +1,4 @@
-//===- TPRTEnums.td - enumerations of runtime calls --------*- tablegen -*-===//
+//===- TPRTEnums.td - Enumerations of runtime calls --------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRTENUMS_TD

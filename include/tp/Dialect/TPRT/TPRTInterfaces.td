@@ -1,4 +1,4 @@
-//===- TPRTInterfaces.td - interfaces of runtime calls -----*- tablegen -*-===//
+//===- TPRTInterfaces.td - Interfaces of runtime calls -----*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRTINTERFACES_TD

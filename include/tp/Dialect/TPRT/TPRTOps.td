@@ -1,4 +1,4 @@
-//===- TPRTOps.td - calls of the runtime -------------------*- tablegen -*-===//
+//===- TPRTOps.td - Calls of the runtime -------------------*- tablegen -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_DIALECT_TPRT_TPRTOPS_TD

@@ -1,4 +1,4 @@
-//===- CostModel.h - What a per-rank program costs --------------*- C++ -*-===//
+//===- CostModel.h - Costs of per-rank programs -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Predicts the seconds that ops and collectives take on a machine. The work and

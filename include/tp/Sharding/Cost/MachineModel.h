@@ -1,4 +1,4 @@
-//===- MachineModel.h - What a cluster can do -------------------*- C++ -*-===//
+//===- MachineModel.h - Descriptions of machines ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The numbers that a prediction needs: a device, the devices of a node, and the

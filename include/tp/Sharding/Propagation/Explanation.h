@@ -1,4 +1,4 @@
-//===- Explanation.h - Why values are placed as they are --------*- C++ -*-===//
+//===- Explanation.h - Reasons for placements -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Traces back what a propagation decided, separately for each mesh dimension. A

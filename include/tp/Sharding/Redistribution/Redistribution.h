@@ -1,4 +1,4 @@
-//===- Redistribution.h - From one placement to another ---------*- C++ -*-===//
+//===- Redistribution.h - Plans of redistributions --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // This planner alone decides which collectives take a tensor from one placement

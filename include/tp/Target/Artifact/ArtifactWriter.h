@@ -1,4 +1,4 @@
-//===- ArtifactWriter.h - per-rank IR to one file ---------------*- C++ -*-===//
+//===- ArtifactWriter.h - Artifacts of per-rank IR --------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The entry point for embedders: what tp-compile does, as a function.

@@ -1,4 +1,4 @@
-//===- AttentionGradients.cpp - gradients of attention --------------------===//
+//===- AttentionGradients.cpp - Gradients of attention --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"

@@ -1,4 +1,4 @@
-//===- ContractionGradients.cpp - gradients of products and embedding -----===//
+//===- ContractionGradients.cpp - Gradients of products and embedding -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"

@@ -1,4 +1,4 @@
-//===- ElementwiseGradients.cpp - gradients of pointwise ops --------------===//
+//===- ElementwiseGradients.cpp - Gradients of pointwise ops --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The formulas are PyTorch's (derivatives.yaml), also where a function has no

@@ -1,4 +1,4 @@
-//===- LossGradients.cpp - gradients of losses, dropout -------------------===//
+//===- LossGradients.cpp - Gradients of losses, dropout -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // With p = softmax(x) over the classes and t the target, cross-entropy has the

@@ -1,4 +1,4 @@
-//===- NormalizationGradients.cpp - gradients of norms, softmax -----------===//
+//===- NormalizationGradients.cpp - Gradients of norms, softmax -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Norms compute in f32 at least, as their forward pass does.

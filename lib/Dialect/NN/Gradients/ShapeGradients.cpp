@@ -1,4 +1,4 @@
-//===- ShapeGradients.cpp - gradients of ops that move elements -----------===//
+//===- ShapeGradients.cpp - Gradients of ops that move elements -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/NN/Expressions.h"

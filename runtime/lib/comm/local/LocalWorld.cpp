@@ -1,4 +1,4 @@
-//===- LocalWorld.cpp - What ranks of one process share -------------------===//
+//===- LocalWorld.cpp - Shared state of the ranks of one process ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/local/LocalWorld.h"

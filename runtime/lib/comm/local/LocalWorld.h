@@ -1,4 +1,4 @@
-//===- LocalWorld.h - What ranks of one process share -----------*- C++ -*-===//
+//===- LocalWorld.h - Shared state of the ranks of one process --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_COMM_LOCAL_LOCALWORLD_H

@@ -1,4 +1,4 @@
-//===- NcclPlan.cpp - How a rank runs a collective by NCCL ----------------===//
+//===- NcclPlan.cpp - Execution of a collective by NCCL -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "comm/nccl/NcclPlan.h"

@@ -1,4 +1,4 @@
-//===- NcclPlan.h - How a rank runs a collective by NCCL --------*- C++ -*-===//
+//===- NcclPlan.h - Execution of a collective by NCCL -----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // - An all-reduce and a broadcast are NCCL's own.
