@@ -32,8 +32,7 @@ private:
   struct Range {
     size_t begin, end;
   };
-  /// What a call of a module gets or returns: a value, the name and position of
-  /// the argument.
+  /// What a module's call gets: a value, and the argument that it is.
   struct Operand {
     ValueId id;
     std::string name;

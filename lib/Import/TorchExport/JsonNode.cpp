@@ -12,8 +12,11 @@ namespace json = llvm::json;
 void JsonNode::fail(const llvm::Twine &expected) const {
   std::string found;
   llvm::raw_string_ostream(found) << *value;
-  if (found.size() > 40)
-    found = found.substr(0, 40) + "…";
+  if (size_t end = 40; found.size() > end) {
+    while ((found[end] & 0xC0) == 0x80) // inside of a character
+      --end;
+    found = found.substr(0, end) + "…";
+  }
   throw ExportError("'" + llvm::Twine(path) + "' is " + found + ", expected " +
                     expected);
 }
