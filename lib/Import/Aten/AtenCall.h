@@ -75,6 +75,14 @@ public:
   /// Records that this form of the op isn't supported, and fails.
   virtual LogicalResult unsupported(const llvm::Twine &why) = 0;
 
+  /// Integers for `n` dimensions; a single one counts for all.
+  llvm::SmallVector<int64_t> integersPerDim(StringRef name, int64_t n) {
+    llvm::SmallVector<int64_t> values = integers(name);
+    if (values.size() == 1)
+      values.assign(n, values.front());
+    return values;
+  }
+
   /// A dimension argument, negative ones counted from `rank`.
   int64_t dim(StringRef name, int64_t rank) {
     int64_t value = integer(name);

@@ -9,14 +9,6 @@ using namespace mlir::nn::expr;
 
 using Sizes = llvm::SmallVector<int64_t>;
 
-/// A list with an entry for each of `n` dimensions; one entry stands for all.
-static Sizes entries(AtenCall &call, StringRef name, int64_t n) {
-  Sizes list = call.integers(name);
-  if (list.size() == 1)
-    list.assign(n, list.front());
-  return list;
-}
-
 static Sizes concat(ArrayRef<int64_t> first, ArrayRef<int64_t> second,
                     ArrayRef<int64_t> third = {}) {
   Sizes shape(first);
@@ -31,7 +23,7 @@ static Sizes paddingOf(AtenCall &call, ArrayRef<int64_t> kernel,
                        ArrayRef<int64_t> dilation) {
   int64_t n = kernel.size();
   if (!call.isString("padding"))
-    return entries(call, "padding", n);
+    return call.integersPerDim("padding", n);
   Sizes padding(n, 0);
   if (call.string("padding") == "same")
     for (auto [i, size] : llvm::enumerate(kernel))
@@ -58,7 +50,7 @@ static LogicalResult convolution(AtenCall &call, ImportBuilder &b) {
   // An input without a batch is a batch of one.
   int64_t batch = spatial.size() == filter.size() ? spatial[0] : 1;
   spatial = spatial.take_back(n);
-  Sizes dilation = entries(call, "dilation", n);
+  Sizes dilation = call.integersPerDim("dilation", n);
   Sizes groupsOf = groups == 1 ? Sizes() : Sizes{groups};
   input =
       b.reshape(input, concat(concat({batch}, groupsOf), {filter[1]}, spatial));
@@ -66,9 +58,10 @@ static LogicalResult convolution(AtenCall &call, ImportBuilder &b) {
                      concat(groupsOf, {filter[0] / groups, filter[1]}, kernel));
   Sizes shape = concat(concat({batch}, groupsOf), {filter[0] / groups},
                        call.resultShape().take_back(n));
-  Value result = nn::ConvolutionOp::create(
-      b, typeOf(input).clone(shape), input, weight, entries(call, "stride", n),
-      paddingOf(call, kernel, dilation), dilation);
+  Value result =
+      nn::ConvolutionOp::create(b, typeOf(input).clone(shape), input, weight,
+                                call.integersPerDim("stride", n),
+                                paddingOf(call, kernel, dilation), dilation);
   return addBias(call, b, b.reshape(result, call.resultShape()), n);
 }
 
@@ -96,9 +89,10 @@ static LogicalResult transposedConvolution(AtenCall &call, ImportBuilder &b) {
   lead.push_back(outputs);
   Value windows = b.reshape(columns, concat(lead, kernel, positions));
   Sizes shape = concat(lead, call.resultShape().take_back(n));
-  Value result = nn::FoldOp::create(
-      b, typeOf(windows).clone(shape), windows, entries(call, "stride", n),
-      entries(call, "padding", n), entries(call, "dilation", n));
+  Value result = nn::FoldOp::create(b, typeOf(windows).clone(shape), windows,
+                                    call.integersPerDim("stride", n),
+                                    call.integersPerDim("padding", n),
+                                    call.integersPerDim("dilation", n));
   return addBias(call, b, b.reshape(result, call.resultShape()), n);
 }
 
@@ -124,10 +118,10 @@ static Sizes countsOf(ArrayRef<int64_t> spatial, ArrayRef<int64_t> size,
 /// nn.Unfold: the windows of an image, as columns.
 static LogicalResult imageToColumns(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  Sizes size = entries(call, "kernel_size", 2),
-        stride = entries(call, "stride", 2),
-        padding = entries(call, "padding", 2),
-        dilation = entries(call, "dilation", 2);
+  Sizes size = call.integersPerDim("kernel_size", 2),
+        stride = call.integersPerDim("stride", 2),
+        padding = call.integersPerDim("padding", 2),
+        dilation = call.integersPerDim("dilation", 2);
   ArrayRef<int64_t> spatial = shapeOf(self).take_back(2);
   Sizes shape = concat(shapeOf(self).drop_back(2), size,
                        countsOf(spatial, size, stride, padding, dilation));
@@ -139,10 +133,10 @@ static LogicalResult imageToColumns(AtenCall &call, ImportBuilder &b) {
 
 /// nn.Fold: the sum of such columns at their positions.
 static LogicalResult columnsToImage(AtenCall &call, ImportBuilder &b) {
-  Sizes size = entries(call, "kernel_size", 2),
-        stride = entries(call, "stride", 2),
-        padding = entries(call, "padding", 2),
-        dilation = entries(call, "dilation", 2);
+  Sizes size = call.integersPerDim("kernel_size", 2),
+        stride = call.integersPerDim("stride", 2),
+        padding = call.integersPerDim("padding", 2),
+        dilation = call.integersPerDim("dilation", 2);
   ArrayRef<int64_t> image = call.resultShape();
   Sizes shape =
       concat(image.drop_back(2), size,

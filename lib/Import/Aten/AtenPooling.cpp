@@ -18,21 +18,14 @@ struct Pooling {
 };
 } // namespace
 
-static Sizes entries(AtenCall &call, StringRef name, int64_t n) {
-  Sizes list = call.integers(name);
-  if (list.size() == 1)
-    list.assign(n, list.front());
-  return list;
-}
-
 /// Without a stride, windows lie side by side.
 static Pooling poolingOf(AtenCall &call, int64_t n) {
   Pooling pooling;
-  pooling.size = entries(call, "kernel_size", n);
-  pooling.stride = entries(call, "stride", n);
+  pooling.size = call.integersPerDim("kernel_size", n);
+  pooling.stride = call.integersPerDim("stride", n);
   if (pooling.stride.empty())
     pooling.stride = pooling.size;
-  pooling.padding = entries(call, "padding", n);
+  pooling.padding = call.integersPerDim("padding", n);
   pooling.dilation = Sizes(n, 1);
   return pooling;
 }
@@ -85,7 +78,7 @@ static LogicalResult maxPool(AtenCall &call, ImportBuilder &b) {
   if (!isFloat(self))
     return call.unsupported("of integers");
   Pooling pooling = poolingOf(call, n);
-  pooling.dilation = entries(call, "dilation", n);
+  pooling.dilation = call.integersPerDim("dilation", n);
   ArrayRef<int64_t> shape = call.resultShape();
   call.setResult(0, pool(b, ReduceKind::Max, self, pooling, shape));
   if (call.numResults() == 1)
