@@ -173,9 +173,9 @@ Type TorchCall::promote(ArrayRef<StringRef> names) {
 LogicalResult TorchCall::assign(StringRef name, Value value) {
   const at::Tensor &meta = find(name)->toTensor();
   TrackedTensor *tracked = table.find(meta);
-  if (!tracked || !tracked->isBuffer)
+  if (!tracked || !tracked->isAssignable())
     return unsupported("which writes its argument '" + name +
-                       "', where that is no buffer of the model");
+                       "', where that is no persistent buffer of the model");
   table.assign(meta, value);
   return success();
 }

@@ -563,9 +563,11 @@ bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
       return unsupported(": its result is sparse");
   if (inPlace) {
     TrackedTensor *receiver = table.find(inputs[0].toTensor());
-    if (receiver && receiver->isParameter() && !receiver->isBuffer)
-      return unsupported(": it writes the parameter '" + receiver->fqn +
-                         "', which a training step alone may do");
+    if (receiver && receiver->isParameter() && !receiver->isAssignable())
+      return unsupported(": it writes '" + receiver->fqn +
+                         (receiver->isBuffer
+                              ? "', which is no persistent buffer"
+                              : "', a parameter, which only training writes"));
     if (receiver && !table.isGradEnabled() && !receiver->isDetached &&
         receiver->value && mayHaveGradient(receiver->value))
       return unsupported(
@@ -600,7 +602,7 @@ bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
                          " where PyTorch gives " + wanted);
     }
     if (TrackedTensor *tracked = table.find(result);
-        inPlace && tracked && tracked->isBuffer) {
+        inPlace && tracked && tracked->isAssignable()) {
       table.assign(result, value);
       continue;
     }

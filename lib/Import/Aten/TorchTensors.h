@@ -73,6 +73,8 @@ struct TrackedTensor {
   uint64_t version = 0;
 
   bool isParameter() const { return !fqn.empty(); }
+  /// Whether a model may give it another value for the next call.
+  bool isAssignable() const { return isBuffer && isSaved; }
   bool isConstant() const { return data.defined() && fqn.empty(); }
 };
 

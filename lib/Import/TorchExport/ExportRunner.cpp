@@ -47,8 +47,11 @@ ExportRunner::ExportRunner(const ExportedProgram &program,
 
 void ExportRunner::bindParameter(const ExportInput &input,
                                  const at::Tensor &data) {
+  bool isWritten = llvm::is_contained(
+      llvm::make_first_range(program.bufferMutations), input.value);
   at::Tensor meta = table.parameter(
-      data, input.name, input.kind != ExportInput::Parameter, input.isSaved);
+      data, input.name, /*isBuffer=*/input.kind != ExportInput::Parameter,
+      /*isSaved=*/input.isSaved || isWritten);
   bind(input.value, meta);
   parameters[input.value] = meta;
 }
@@ -60,7 +63,7 @@ void ExportRunner::writeBuffer(c10::IValue &receiver) {
     return;
   at::Tensor meta = receiver.toTensor();
   TrackedTensor *tracked = table.find(meta);
-  if (!tracked || !tracked->isBuffer || table.isStale(meta))
+  if (!tracked || !tracked->isAssignable() || table.isStale(meta))
     return;
   Value value = table.valueOf(meta);
   at::Tensor alias = meta.alias();

@@ -121,7 +121,7 @@ REFUSED = {
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
     "a.cross_entropy_loss(x[0], p[0].softmax(1))": "with class probabilities",
-    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no buffer of the model",
+    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no persistent buffer of the model",
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
     "a.round(x, decimals=1)": "with argument 'decimals'",
     "a.max_pool2d(n[None], 2)": "of integers",

@@ -40,5 +40,8 @@ ids = torch.randint(0, 64, (2, 8))
 mask = torch.ones(2, 8, dtype=torch.int64)
 for name, model, inputs in ("llama", Llama(LlamaForCausalLM(llama)), (ids,)), ("bert", Bert(BertModel(bert)), (ids, mask)):
     model.eval()
-    torch.jit.trace(model, inputs, check_trace=False).save(directory / f"{name}.pt")
+    # A trace doesn't know which buffers are persistent.
+    for module in model.modules():
+        module._non_persistent_buffers_set.clear()
     torch.export.save(torch.export.export(model, inputs), directory / f"{name}.pt2")
+    torch.jit.trace(model, inputs, check_trace=False).save(directory / f"{name}.pt")
