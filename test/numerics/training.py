@@ -282,6 +282,11 @@ def get_others():
                    nn.functional.mse_loss, reference=meshes["one"])
 
 
+def get_batches(tensor, count):
+    """The loss of the model itself has a target that isn't a batch."""
+    return tensor.chunk(count) if tensor.dim() else [tensor] * count
+
+
 def train_with_torch(case):
     """The metrics of each step, and the trained parameters with the buffers that have changed."""
     buffers = {name: buffer.clone() for name, buffer in case.model.named_buffers()}
@@ -291,7 +296,7 @@ def train_with_torch(case):
     for _ in range(STEPS):
         optimizer.zero_grad()
         total = 0
-        for example, target in zip(case.input.chunk(case.batches), case.target.chunk(case.batches)):
+        for example, target in zip(get_batches(case.input, case.batches), get_batches(case.target, case.batches)):
             loss = case.loss(case.model(example), target) / case.batches
             loss.backward()
             total += loss.item()
