@@ -207,7 +207,8 @@ private:
       return outer.split('.').second == inner;
     };
     return getFileGroup().match == MatchMode::HuggingFace &&
-           a.style == b.style && a.arguments.empty() && b.arguments.empty() &&
+           a.style == b.style && a.direct == b.direct && a.arguments.empty() &&
+           b.arguments.empty() &&
            (isInner(a.pattern, b.pattern) || isInner(b.pattern, a.pattern));
   }
 
@@ -220,10 +221,15 @@ private:
 
   /// Whether any entry of the group matches something.
   bool matchesAny() {
-    return llvm::any_of(getFileGroup().entries, [&](const PlanEntry &entry) {
-      const Style *style = lookupStyle(model.getContext(), entry.style);
-      return (style || !entry.direct.empty()) && !match(entry, style).empty();
-    });
+    auto [it, isNew] = matching.try_emplace(groupIndex, false);
+    if (isNew)
+      it->second =
+          llvm::any_of(getFileGroup().entries, [&](const PlanEntry &entry) {
+            const Style *style = lookupStyle(model.getContext(), entry.style);
+            return (style || !entry.direct.empty()) &&
+                   !match(entry, style).empty();
+          });
+    return it->second;
   }
 
   LogicalResult reportUnmatched(const PlanEntry &entry) {
@@ -554,6 +560,8 @@ private:
   FlatSymbolRefAttr meshName;
   /// The group that is being checked.
   unsigned groupIndex = 0;
+  /// By group: whether any of its entries matches something.
+  DenseMap<unsigned, bool> matching;
   llvm::DenseMap<StringAttr, SmallVector<Claim>> claims;
   /// Pairs of entries whose conflict was reported.
   llvm::DenseSet<std::pair<const PlanEntry *, const PlanEntry *>> conflicts;

@@ -16,7 +16,8 @@ namespace fs = llvm::sys::fs;
 /// What kind of file a binary file is, judging by its first bytes.
 static StringRef describeBinary(StringRef head) {
   if (head.starts_with("PK\x03\x04"))
-    return "this is a zip archive; tp-import reads those of torch.jit.save";
+    return "this is a zip archive; tp-import reads those of torch.export.save "
+           "and torch.jit.save";
   if (head.size() > 9 && head[8] == '{' && (head[9] == '"' || head[9] == '}'))
     return "this is a safetensors file: weights without a program";
   if (head.starts_with("\x93NUMPY"))

@@ -29,11 +29,17 @@ public:
     IRMapping toCopy;
     OpBuilder builder(function.getContext());
     builder.setInsertionPointToEnd(&copy);
+    // What is computed from a buffer differs if batches assign it.
+    DenseSet<StringAttr> assigned;
+    for (auto assign : block.getOps<nn::AssignOp>())
+      assigned.insert(assign.getFqnAttr());
     llvm::SmallPtrSet<Operation *, 16> shared;
     for (Operation &op : block.without_terminator())
-      if (isSharedByBatches(op, shared))
-        shared.insert(&op);
-      else
+      if (isa<nn::ParameterOp>(op) || isSharedByBatches(op, shared)) {
+        auto parameter = dyn_cast<nn::ParameterOp>(op);
+        if (!parameter || !assigned.contains(parameter.getFqnAttr()))
+          shared.insert(&op);
+      } else
         builder.clone(op, toCopy);
     Value lossCopy = toCopy.lookupOrDefault(loss);
     LogicalResult result = takeFirst();
@@ -62,13 +68,11 @@ public:
   }
 
 private:
-  /// Whether all batches may share the result of `op`: a parameter, or a cast
-  /// or gather of one that is kept.
+  /// Whether all batches may share the result of `op`: a cast or gather of a
+  /// parameter that is kept.
   static bool
   isSharedByBatches(Operation &op,
                     const llvm::SmallPtrSetImpl<Operation *> &shared) {
-    if (isa<nn::ParameterOp>(op))
-      return true;
     return isa<nn::CastOp, RedistributeOp>(op) && !op.hasAttr(kReshardAttr) &&
            op.getOperand(0).getDefiningOp() &&
            shared.contains(op.getOperand(0).getDefiningOp());

@@ -9,6 +9,7 @@
 // RUN: tp-opt %t/embedding.mlir --tp-apply-plan=plan=%t/columns.yaml | FileCheck %t/columns.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/tables.yaml | FileCheck %t/tables.yaml
 // RUN: tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/unmatched.yaml -o %t/out.mlir 2>&1 | FileCheck %t/unmatched.yaml
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/unmatched-direct.yaml -o %t/out.mlir 2>&1 | FileCheck %t/unmatched-direct.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/unmatched-error.yaml -o %t/out.mlir 2>&1 | FileCheck %t/unmatched-error.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/none.yaml -o %t/out.mlir 2>&1 | FileCheck %t/none.yaml
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/invalid.yaml -o %t/out.mlir 2>&1 | FileCheck %t/invalid.yaml --implicit-check-not=error:
@@ -111,6 +112,16 @@ on_unmatched: error
 plan:
   net3: colwise
   net1: colwise
+
+//--- unmatched-direct.yaml
+# Two keys with other placements aren't one rule.
+# CHECK: :[[#@LINE+5]]:3: error: pattern 'model.net1.weight' matches no parameter
+mesh: {tp: 2}
+match: hf
+on_unmatched: error
+plan:
+  model.net1.weight: [Shard(0)]
+  net1.weight: [Replicate]
 
 //--- none.yaml
 # CHECK: :[[#@LINE+5]]:3: error: pattern 'net3' matches no module

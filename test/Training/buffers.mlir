@@ -1,6 +1,7 @@
 // A model that counts its batches and keeps a running mean of its inputs.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/accumulate.yaml
+// RUN: tp-opt %t/cast.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/cast.mlir
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/bf16.yaml
 
 //--- model.mlir
@@ -15,6 +16,28 @@ func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
   %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
+
+//--- cast.mlir
+// The statistic is computed in f32 from a buffer in bf16.
+func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
+  %w = nn.parameter "weight" : tensor<6x8xf32>
+  %old = nn.parameter "mean" frozen {tp.buffer} : tensor<8xbf16>
+  %wide = nn.cast %old : tensor<8xbf16> -> tensor<8xf32>
+  %now = nn.reduce mean %x dims [0] : tensor<4x8xf32> -> tensor<8xf32>
+  %sum = nn.add %wide, %now : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %new = nn.cast %sum : tensor<8xf32> -> tensor<8xbf16>
+  nn.assign "mean", %new : tensor<8xbf16>
+  %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+// CHECK: %[[OLD:.*]] = nn.parameter "mean"
+// CHECK: %[[WIDE:.*]] = nn.cast %[[OLD]]
+// CHECK: %[[SUM:.*]] = nn.add %[[WIDE]],
+// CHECK: %[[FIRST:.*]] = nn.cast %[[SUM]]
+// CHECK: %[[WIDE:.*]] = nn.cast %[[FIRST]]
+// CHECK: %[[SUM:.*]] = nn.add %[[WIDE]],
+// CHECK: %[[SECOND:.*]] = nn.cast %[[SUM]]
+// CHECK: nn.assign "mean", %[[SECOND]]
 
 //--- accumulate.yaml
 loss: mse

@@ -110,7 +110,9 @@ add("values", {"floor": torch.floor, "ceil": torch.ceil, "trunc": torch.trunc, "
                "cumsum": lambda x: torch.cumsum(x[:8], 0)}, ulps=1, **flat)
 add("values", {"exp": torch.exp, "log": torch.log, "rsqrt": torch.rsqrt, "sin": lambda x: torch.sin(x.clamp(-1000, 1000)),
                "cos": lambda x: torch.cos(x.clamp(-1000, 1000)), "tanh": torch.tanh, "erf": torch.erf, "sigmoid": torch.sigmoid, "silu": F.silu,
-               "softplus": F.softplus, "softplus 800": lambda x: F.softplus(x, threshold=800.0), "log_sigmoid": F.logsigmoid})
+               "softplus": F.softplus, "softplus 800": lambda x: F.softplus(x, threshold=800.0), "log_sigmoid": F.logsigmoid,
+               "expm1": torch.expm1, "log1p": torch.log1p, "atan": torch.atan, "round": torch.round,
+               "hardshrink": F.hardshrink, "softshrink": F.softshrink})
 # x times a sum of 1 and what is near -1.
 add("values", {"gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}, of_operand=True, ulps=1)
 for exponent in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0, 2.5):

@@ -179,7 +179,7 @@ def check_models(folder):
 
 
 def check_state(folder):
-    """The buffers after three runs."""
+    """The buffers after a run."""
     model, x = Averaged().eval(), torch.randn(6, DIM)
     program = torch.export.export(model, (x,))
     for form, program in ("in-place", program), ("core", program.run_decompositions()):

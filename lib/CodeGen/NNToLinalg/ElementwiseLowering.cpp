@@ -126,8 +126,28 @@ static Value emit(nn::ExpOp, BodyBuilder &b, Args args) {
 static Value emit(nn::LogOp, BodyBuilder &b, Args args) {
   return math::LogOp::create(b, args[0]);
 }
+/// (u - 1) * x / log(u) for u = exp(x), in which the rounding errors of u
+/// cancel (Kahan; Higham, "Accuracy and Stability of Numerical Algorithms",
+/// 1.14.1). MLIR lowers math.expm1 to u - 1.
 static Value emit(nn::Expm1Op, BodyBuilder &b, Args args) {
-  return math::ExpM1Op::create(b, args[0]);
+  Value x = args[0], one = constantLike(b, x, 1);
+  Value u = math::ExpOp::create(b, x);
+  Value less = sub(b, u, one);
+  Value log = math::LogOp::create(b, u);
+  Value ratio = arith::DivFOp::create(b, x, log);
+  Value exact = arith::MulFOp::create(b, less, ratio);
+  auto is = [&](Value value, double constant) -> Value {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value,
+                                 constantLike(b, x, constant));
+  };
+  auto select = [&](Value condition, Value yes, Value no) -> Value {
+    return arith::SelectOp::create(b, condition, yes, no);
+  };
+  // Where the quotient is 0 / 0 or infinite, the difference is the result, or
+  // x, which is too small for u.
+  Value simple = select(is(less, -1), less, exact);
+  simple = select(is(u, std::numeric_limits<double>::infinity()), u, simple);
+  return select(is(u, 1), x, simple);
 }
 static Value emit(nn::Log1pOp, BodyBuilder &b, Args args) {
   return math::Log1pOp::create(b, args[0]);

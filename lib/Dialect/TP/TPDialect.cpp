@@ -70,6 +70,14 @@ static bool hasKind(Attribute value) {
   return isa<AttrT>(value);
 }
 
+static bool isTensorType(Attribute value) {
+  auto type = dyn_cast<TypeAttr>(value);
+  return type && isa<RankedTensorType>(type.getValue());
+}
+static bool isTensorType(Operation *, Attribute value) {
+  return isTensorType(value);
+}
+
 template <typename AttrT>
 static bool isOnAnyOp(Operation *, Attribute value) {
   return isa<AttrT>(value);
@@ -98,12 +106,7 @@ static constexpr DiscardableAttr discardableAttrs[] = {
     {kShardingsAttr, "an array of #tp.sharding, one per result,",
      hasOnePerResult},
     {kFqnAttr, "a string", isOnAnyOp<StringAttr>},
-    {kGlobalTypeAttr, "a ranked tensor type",
-     [](Operation *, Attribute value) {
-       auto type = dyn_cast<TypeAttr>(value);
-       return type && isa<RankedTensorType>(type.getValue());
-     },
-     hasKind<TypeAttr>},
+    {kGlobalTypeAttr, "a ranked tensor type", isTensorType, isTensorType},
     {kOpenAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
     {kBatchAttr, "an array of names of mesh dimensions", nullptr,
      hasKind<ArrayAttr>},

@@ -151,12 +151,15 @@ template <bool isSoft>
 static LogicalResult shrink(AtenCall &call, ImportBuilder &b) {
   double lambda = call.real("lambd");
   return widely(call, b, [&](Value x) {
-    Value isAbove = compareTo(b, ComparePredicate::GT, x, lambda),
-          isBelow = compareTo(b, ComparePredicate::LT, x, -lambda);
-    if (!isSoft)
-      return keep(b, binary<nn::LogicalOrOp>(b, isAbove, isBelow), x);
-    return select(b, isAbove, add(b, x, -lambda),
-                  keep(b, isBelow, add(b, x, lambda)));
+    // For NaN, neither comparison holds.
+    Value isInside = binary<nn::LogicalAndOp>(
+        b, compareTo(b, ComparePredicate::GE, x, -lambda),
+        compareTo(b, ComparePredicate::LE, x, lambda));
+    Value outside = x;
+    if (isSoft)
+      outside = select(b, compareTo(b, ComparePredicate::GT, x, lambda),
+                       add(b, x, -lambda), add(b, x, lambda));
+    return keep(b, unary<nn::LogicalNotOp>(b, isInside), outside);
   });
 }
 

@@ -100,11 +100,6 @@ static Value log1p(ImportBuilder &b, Value x) {
   return add(b, unary<nn::LogOp>(b, sum), b.stopGradient(lost));
 }
 
-static LogicalResult logOfOnePlus(AtenCall &call, ImportBuilder &b) {
-  Value self = b.widen(castTo(b, call.tensor("self"), call.resultElement()));
-  return call.result(castTo(b, log1p(b, self), call.resultElement()));
-}
-
 /// log(1 + exp(βx)) / β, or x itself above the threshold.
 static LogicalResult softplus(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
@@ -455,7 +450,6 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["softplus"] = {softplus, "self beta threshold"};
   table["glu"] = {glu, "self dim"};
   table["log_sigmoid"] = {logSigmoid, "self"};
-  table["log1p"] = {logOfOnePlus, "self"};
 
   table["add"] = {add, "self other alpha"};
   table["sub"] = {sub, "self other alpha"};

@@ -219,9 +219,19 @@ std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
                         llvm::Twine(program.outputs.size()) +
                         " values, fewer than its structure has");
     const ExportOperand &output = program.outputs[next++];
-    if (output.value)
-      return values[*output.value];
-    return output.constant;
+    if (!output.value)
+      return output.constant;
+    std::optional<c10::IValue> value = values[*output.value];
+    if (!value || !value->isTensor())
+      return value;
+    // A constant that was overwritten with data leaves with its current value.
+    at::Tensor now = table.current(value->toTensor());
+    if (now.defined())
+      return now;
+    ops.problem(ImportProblem::UnsupportedOp, "",
+                "unsupported in-place write: the result is a tensor of which "
+                "another view was written");
+    return std::nullopt;
   }
   std::vector<c10::IValue> children;
   for (const ExportTree &child : tree.children) {

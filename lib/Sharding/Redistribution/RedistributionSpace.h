@@ -133,8 +133,6 @@ public:
   /// Representative ranks, which differ in some atom. Every other rank has the
   /// same blocks as one of these.
   ArrayRef<int64_t> getRanks() const { return ranks; }
-  /// The number of ranks that each of `getRanks` represents.
-  int64_t getNumAlike() const { return alike; }
 
   /// The number of elements of the ranks' blocks, and of the elements that
   /// blocks of `from` and of `to` share, by rank in `getRanks`.

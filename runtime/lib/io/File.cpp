@@ -482,7 +482,8 @@ std::string tprt::describeTorchFile(const std::string &path) {
     return {};
   std::string_view head(bytes, sizeof(bytes));
   if (head == std::string_view("PK\x03\x04", 4))
-    return "a zip archive, as torch.save and torch.jit.save write";
+    return "a zip archive, as torch.save, torch.export.save and torch.jit.save "
+           "write";
   if (head.starts_with("\x80\x02") || head.starts_with("\x80\x04"))
     return "a pickle, as an old torch.save wrote";
   return {};

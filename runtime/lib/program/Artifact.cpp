@@ -44,7 +44,7 @@ ArtifactParts tprt::checkContainer(std::string_view bytes,
   if (std::string foreign = describeTorchFile(path); !foreign.empty())
     throw fail("is " + foreign +
                ", expected an artifact: tp-import, tp-opt and tp-compile make "
-               "one of a traced model");
+               "one of a model");
   if (!bytes.starts_with(magic))
     throw fail("is not an artifact of tp-compile");
   tprt_artifact_header header;

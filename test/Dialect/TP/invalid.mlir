@@ -221,6 +221,13 @@ func.func @argument_kind(%x: tensor<8xf32> {tp.sharding = "tp"}) {
 
 // -----
 
+// expected-error@+1 {{attribute 'tp.global_type': a ranked tensor type is expected, found i32}}
+func.func @global_type(%x: tensor<8xf32> {tp.global_type = i32}) {
+  return
+}
+
+// -----
+
 func.func @unknown_attribute(%x: tensor<8xf32>) {
   // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.name', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.index_bound'}}
   %0 = nn.relu %x {tp.shard = 1} : tensor<8xf32>

@@ -90,6 +90,33 @@ class Input(nn.Module):
         return x * 2
 
 
+class StaleView(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y[:, 0].add_(1)
+        return y
+
+
+class StaleConstant(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(2, 4)
+        y[0].copy_(x[0])
+        return y
+
+
+class StaleInput(nn.Module):
+    def forward(self, x):
+        x[0].add_(1)
+        return x
+
+
+class StaleResult(nn.Module):
+    def forward(self, x):
+        y = x[0]
+        x.add_(1)
+        return y
+
+
 class Plain(nn.Module):
     def __init__(self):
         super().__init__()
@@ -99,7 +126,8 @@ class Plain(nn.Module):
         return self.proj(x)
 
 
-for cls in (Unsupported, Item, Nonzero, Cond, Autocast, View, Parameter, Input, Plain):
+for cls in (Unsupported, Item, Nonzero, Cond, Autocast, View, Parameter, Input, Plain, StaleView, StaleConstant, StaleInput,
+            StaleResult):
     save(export(cls(), (x.clone(),)), directory / f"{cls.__name__}.pt2")
 save(export(Input(), (x.clone(),)).run_decompositions(), directory / "InputCore.pt2")
 plain = directory / "Plain.pt2"
