@@ -87,19 +87,6 @@ static LogicalResult leakyRelu(AtenCall &call, ImportBuilder &b) {
   return call.result(select(b, positive, self, mul(b, self, slope)));
 }
 
-/// log(1 + x) up to rounding, also for small x: what 1 + x loses by rounding is
-/// added to the logarithm, without a gradient. For inf it is inf.
-static Value log1p(ImportBuilder &b, Value x) {
-  Type type = elementOf(x);
-  Value one = b.scalar(type, Scalar::of(int64_t(1)));
-  Value sum = add(b, x, one);
-  Value lost = div(b, sub(b, x, sub(b, sum, one)), sum);
-  Value isInfinite = compare(b, ComparePredicate::EQ, sum,
-                             b.scalar(type, Scalar::of(HUGE_VAL)));
-  lost = select(b, isInfinite, b.scalar(type, Scalar::of(int64_t(0))), lost);
-  return add(b, unary<nn::LogOp>(b, sum), b.stopGradient(lost));
-}
-
 /// log(1 + exp(βx)) / β, or x itself above the threshold.
 static LogicalResult softplus(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
@@ -110,7 +97,7 @@ static LogicalResult softplus(AtenCall &call, ImportBuilder &b) {
                         b.scalar(type, call.scalar("threshold")));
   Value below =
       select(b, above, b.scalar(type, Scalar::of(int64_t(0))), scaled);
-  Value soft = div(b, log1p(b, unary<nn::ExpOp>(b, below)), beta);
+  Value soft = div(b, unary<nn::Log1pOp>(b, unary<nn::ExpOp>(b, below)), beta);
   return call.result(
       castTo(b, select(b, above, self, soft), call.resultElement()));
 }
@@ -128,7 +115,7 @@ static LogicalResult glu(AtenCall &call, ImportBuilder &b) {
 static LogicalResult logSigmoid(AtenCall &call, ImportBuilder &b) {
   Value self = b.widen(call.tensor("self"));
   Value zero = b.scalar(elementOf(self), Scalar::of(int64_t(0)));
-  Value tail = log1p(
+  Value tail = unary<nn::Log1pOp>(
       b, unary<nn::ExpOp>(b, unary<nn::NegOp>(b, unary<nn::AbsOp>(b, self))));
   Value head = binary<nn::MinimumOp>(b, self, zero);
   return call.result(castTo(b, sub(b, head, tail), call.resultElement()));

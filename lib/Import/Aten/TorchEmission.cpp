@@ -1,0 +1,208 @@
+//===- TorchEmission.cpp - IR of the ops of a graph -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TorchCall.h"
+#include "TorchOps.h"
+#include "TorchSchema.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// Whether `value` may depend on differentiated values.
+static bool mayHaveGradient(Value value) {
+  SmallVector<Value> open{value};
+  DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second || !nn::expr::isFloat(next))
+      continue;
+    Operation *op = next.getDefiningOp();
+    if (!op || isa<nn::ModuleOp>(op))
+      return true;
+    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
+      if (!parameter.getFrozen())
+        return true;
+      continue;
+    }
+    if (!isa<nn::StopGradientOp>(op))
+      llvm::append_range(open, op->getOperands());
+  }
+  return false;
+}
+
+/// The problem of the first invalid op, or an empty string.
+template <typename Ops>
+static std::string findInvalid(Ops &&ops) {
+  auto isUnsigned = [](Type type) {
+    return getElementTypeOrSelf(type).isUnsignedInteger();
+  };
+  for (Operation &op : ops) {
+    std::string why;
+    ScopedDiagnosticHandler handler(op.getContext(),
+                                    [&](Diagnostic &diagnostic) {
+                                      why = diagnostic.str();
+                                      return success();
+                                    });
+    if (succeeded(verify(&op)))
+      continue;
+    if (llvm::any_of(op.getOperandTypes(), isUnsigned) ||
+        llvm::any_of(op.getResultTypes(), isUnsigned))
+      return " on uint8 tensors, which can be moved and converted; convert "
+             "them first, as in x.to(torch.int32)";
+    return " with these operands: " + why;
+  }
+  return "";
+}
+
+/// A problem with arguments that no op supports, or an empty string.
+static std::string checkTypes(MLIRContext *context,
+                              llvm::ArrayRef<c10::IValue> inputs) {
+  std::string why;
+  for (const c10::IValue &input : inputs) {
+    if (input.isComplexDouble())
+      why = " with a complex number";
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      if (!convertType(context, tensor.scalar_type()))
+        why = std::string(" with an operand of element type ") +
+              c10::toString(tensor.scalar_type());
+    });
+  }
+  return why;
+}
+
+/// A problem with arguments that the op's handler doesn't read, or an empty
+/// string.
+static std::string checkArguments(const AtenOp &op,
+                                  const c10::FunctionSchema &schema,
+                                  llvm::ArrayRef<c10::IValue> inputs) {
+  for (auto [i, argument] : llvm::enumerate(schema.arguments())) {
+    StringRef name = argument.name();
+    if (i > 0 && argument.alias_info() && argument.alias_info()->isWrite())
+      return (" that writes its argument '" + name +
+              "': use the result of the form without it")
+          .str();
+    if (i >= inputs.size() ||
+        llvm::any_of(
+            std::initializer_list<StringRef>{op.reads, op.inType, op.noEffect},
+            [&](StringRef list) { return AtenOp::isIn(list, name); }))
+      continue;
+    std::optional<c10::IValue> expected = argument.default_value();
+    if (expected && inputs[i] == *expected)
+      continue;
+    std::string why = (" with argument '" + name + "'").str();
+    if (expected)
+      why += (inputs[i].isTensor() ? "" : " = " + c10::str(inputs[i])) +
+             ", expected " + c10::str(*expected);
+    return why;
+  }
+  return "";
+}
+
+void OpRunner::check(const TorchOp &op) {
+  // Ops on lists and constants need no handler.
+  if (computesTensors(op.schema) && !handlers.count(baseName(*op.schema)))
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + c10::toString(*op.schema) + "'");
+}
+
+/// Builds the IR of one op and registers its results.
+bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+                    llvm::ArrayRef<c10::IValue> outputs) {
+  const c10::FunctionSchema &schema = *op.schema;
+  auto unsupported = [&](const llvm::Twine &why) {
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + c10::toString(schema) + "'" + why);
+    return false;
+  };
+  const AtenOp &handler = handlers.find(baseName(schema))->second;
+  if (std::string why = checkArguments(handler, schema, inputs); !why.empty())
+    return unsupported(why);
+  if (std::string why = checkTypes(b.getContext(), inputs); !why.empty())
+    return unsupported(why);
+
+  std::string assigned;
+  for (const c10::IValue &input : inputs)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      if (TrackedTensor *tracked = table.find(tensor);
+          tracked && tracked->isAssigned)
+        assigned = tracked->fqn;
+    });
+  if (!assigned.empty())
+    return unsupported(": it uses the buffer '" + assigned +
+                       "' again after it has been written, but a new value "
+                       "counts from the next call on");
+
+  std::vector<at::Tensor> results;
+  for (const c10::IValue &output : outputs)
+    forEachTensor(output,
+                  [&](const at::Tensor &tensor) { results.push_back(tensor); });
+  bool inPlace = isInPlace(schema);
+  if (!inPlace && results.size() == 1) {
+    // PyTorch returns the operand itself if an op has nothing to do.
+    for (const c10::IValue &input : inputs)
+      if (input.isTensor() && input.toTensor().unsafeGetTensorImpl() ==
+                                  results[0].unsafeGetTensorImpl())
+        return true;
+  }
+  for (const at::Tensor &result : results)
+    if (!convertType(b.getContext(), result.scalar_type()))
+      return unsupported(llvm::Twine(": element type ") +
+                         c10::toString(result.scalar_type()) +
+                         " of the result, expected f32, f64, f16, bf16, i64, "
+                         "i32, i16, i8, ui8 or bool");
+  for (const at::Tensor &result : results)
+    if (result.layout() != at::kStrided)
+      return unsupported(": its result is sparse");
+  if (inPlace) {
+    TrackedTensor *receiver = table.find(inputs[0].toTensor());
+    if (receiver && receiver->isParameter() && !receiver->isAssignable())
+      return unsupported(": it writes '" + receiver->fqn +
+                         (receiver->isBuffer
+                              ? "', which is no persistent buffer"
+                              : "', a parameter, which only training writes"));
+    if (receiver && !table.isGradEnabled() && !receiver->isDetached &&
+        receiver->value && mayHaveGradient(receiver->value))
+      return unsupported(
+          ": it writes, while gradients are off, a tensor that has one; "
+          "compute a new tensor instead, x + (y - x).detach() for a value y "
+          "with the gradient of x");
+  }
+
+  TorchCall call(table, b.getContext(), handler, schema, inputs, results);
+  Block *block = b.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
+  if (failed(handler.run(call, b)) || !call.getReason().empty())
+    return unsupported(" " + call.getReason());
+  if (std::string why = findInvalid(llvm::make_range(
+          last ? std::next(last->getIterator()) : block->begin(),
+          block->end()));
+      !why.empty())
+    return unsupported(why);
+  for (auto [result, value] : llvm::zip_equal(results, call.getResults())) {
+    RankedTensorType expected = convertTensorType(b.getContext(), result);
+    if (!value) {
+      table.trackPoison(result).missing = "unsupported op '" +
+                                          c10::toString(schema) +
+                                          "': a result of it that is used";
+      continue;
+    }
+    if (value.getType() != expected) {
+      std::string found, wanted;
+      llvm::raw_string_ostream(found) << value.getType();
+      llvm::raw_string_ostream(wanted) << expected;
+      return unsupported(" with these operands: found " + found +
+                         " where PyTorch gives " + wanted);
+    }
+    if (TrackedTensor *tracked = table.find(result);
+        inPlace && tracked && tracked->isAssignable()) {
+      table.assign(result, value);
+      continue;
+    }
+    table.track(result, value).isDetached = !table.isGradEnabled();
+    if (inPlace)
+      table.written(result);
+  }
+  return true;
+}
