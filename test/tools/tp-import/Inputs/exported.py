@@ -10,6 +10,7 @@ from torch import nn
 from torch.export import Dim, export, save
 
 import archive
+from mix import Mix
 
 sys.path.insert(0, sys.argv[1])
 import tp_trace
@@ -82,15 +83,6 @@ class Overwritten(nn.Module):
 
 
 save(export(Overwritten(), (torch.randn(2, 4),)), directory / "overwritten.pt2")
-
-
-class Mix(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.proj = nn.Linear(4, 4)
-
-    def forward(self, x, scale: float, y, unused, z):
-        return self.proj(z) - y.tanh() + x * scale
 
 
 class Mixed(nn.Module):
