@@ -29,7 +29,7 @@ public:
     IRMapping toCopy;
     OpBuilder builder(function.getContext());
     builder.setInsertionPointToEnd(&copy);
-    // What is computed from a buffer differs if batches assign it.
+    // If batches assign a buffer, each of them casts and gathers it again.
     DenseSet<StringAttr> assigned;
     for (auto assign : block.getOps<nn::AssignOp>())
       assigned.insert(assign.getFqnAttr());

@@ -38,7 +38,7 @@ public:
   }
 
 private:
-  /// What only computes the next values of buffers keeps its type.
+  /// Ops that only compute the next values of buffers keep their types.
   void findUpdates(Block &block) {
     DenseSet<Operation *> updates;
     for (Operation &op : llvm::reverse(block)) {

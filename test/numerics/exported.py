@@ -179,7 +179,7 @@ def check_models(folder):
 
 
 def check_state(folder):
-    """The buffers after a run."""
+    """The buffers after three runs."""
     model, x = Averaged().eval(), torch.randn(6, DIM)
     program = torch.export.export(model, (x,))
     for form, program in ("in-place", program), ("core", program.run_decompositions()):
@@ -187,10 +187,11 @@ def check_state(folder):
         for ranks in 1, 2:
             run_model = copy.deepcopy(model)
             with torch.no_grad():
-                first = run_model(x)
+                for _ in range(3):
+                    last = run_model(x)
             case.compile(ranks, under("mlp", MLP_PLAN))
-            case.run({"x": x}, first, "--output-weights", case.folder / "first.safetensors")
-            stored = safetensors.torch.load_file(case.folder / "first.safetensors")
+            case.run({"x": x}, last, "--repeat", 3, "--output-weights", case.folder / "last.safetensors")
+            stored = safetensors.torch.load_file(case.folder / "last.safetensors")
             for name in "average", "count":
                 torch.testing.assert_close(stored[name], getattr(run_model, name))
     print("state: the buffers are PyTorch's")

@@ -64,7 +64,7 @@ public:
   virtual unsigned numResults() const = 0;
   virtual RankedTensorType resultType(unsigned i = 0) const = 0;
   virtual void setResult(unsigned i, Value value) = 0;
-  /// Gives the buffer that is the argument `name` the value that it has from
+  /// Assigns the buffer that is the argument `name`. The new value counts from
   /// the model's next call on.
   virtual LogicalResult assign(StringRef name, Value value) = 0;
   LogicalResult result(Value value) {

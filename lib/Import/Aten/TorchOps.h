@@ -1,9 +1,8 @@
 //===- TorchOps.h - run and emit one op of a program ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the importers of PyTorch's formats have in common: an op runs on meta
-// tensors, and its handler builds the nn ops. Which ops run in which order is
-// the importer's part.
+// Runs PyTorch's ops for the importers: an op runs on meta tensors, and its
+// handler builds the nn ops. The importer chooses the ops and their order.
 //
 //===----------------------------------------------------------------------===//
 

@@ -48,7 +48,7 @@ struct DataKey {
   }
 };
 
-/// What a meta tensor stands for.
+/// A meta tensor, and the value or data that it represents.
 struct TrackedTensor {
   at::Tensor meta;
   /// A value computed by the model.
@@ -102,8 +102,8 @@ public:
   /// The IR value of a constant.
   Value materialise(const at::Tensor &constant);
 
-  /// Gives a buffer the value that it has from the next call on. It can't be
-  /// used after that.
+  /// Assigns a buffer, which can't be used after that: the new value counts
+  /// from the next call on.
   void assign(const at::Tensor &buffer, Value value);
 
   /// In-place writes. After one, all other views of the storage are stale.

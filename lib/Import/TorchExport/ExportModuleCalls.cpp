@@ -39,7 +39,7 @@ bool ExportRunner::isOperand(ValueId id) {
   return tracked && !tracked->isParameter();
 }
 
-/// Adds what the ops read and the call doesn't name.
+/// Adds the values that the ops read, but that aren't arguments of the call.
 void ExportRunner::addCaptured(Range range, Call &call, int64_t position) {
   for (ValueId id : getReads(range)) {
     if (!isOperand(id) ||

@@ -18,9 +18,9 @@ public:
   ExportRunner(const ExportedProgram &program, ModelBuilder &builder,
                const ForwardSignatures &signatures);
 
-  /// Gives a value of the program a tensor or a number.
+  /// Binds a value of the program to a tensor or a number.
   void bind(ValueId id, c10::IValue value) { values[id] = std::move(value); }
-  /// Gives it a parameter or a buffer.
+  /// Binds the input's value to a parameter or a buffer.
   void bindParameter(const ExportInput &input, const at::Tensor &data);
 
   /// Runs the program as the call of its root. Returns what it returns, or none
@@ -32,7 +32,7 @@ private:
   struct Range {
     size_t begin, end;
   };
-  /// What a module's call gets: a value, and the argument that it is.
+  /// An operand of a module's call: a value, and its argument.
   struct Operand {
     ValueId id;
     std::string name;

@@ -1,10 +1,10 @@
 //===- ExportedProgram.h - a program of torch.export ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the importer needs of a program that torch.export.save has written; its
-// schema is torch/_export/serde/schema.py. Names of values are replaced by
-// numbers, graphs in graphs are inlined, and what reads a tensor after an op
-// has written it in place reads the op's result.
+// The part of a program of torch.export that the importer needs; its schema is
+// torch/_export/serde/schema.py. Names of values are replaced by numbers, and
+// graphs in graphs are inlined. A read of a tensor that an op has written in
+// place is a read of the op's result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -117,8 +117,8 @@ struct ExportTree {
   unsigned countLeaves() const;
 };
 
-/// What is known of a module's call: `preserve_module_call_signature`, or the
-/// call of the program itself.
+/// The arguments and results of a module's call, as
+/// `preserve_module_call_signature` or the program itself states them.
 struct ExportSignature {
   /// One entry for each leaf of the arguments: the argument's name and its
   /// position, and the value.

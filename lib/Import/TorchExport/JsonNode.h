@@ -13,7 +13,7 @@
 
 namespace mlir::tp {
 
-/// What is wrong with an archive of torch.export; what() is for the user.
+/// A problem with an archive of torch.export; what() is for the user.
 struct ExportError : std::runtime_error {
   explicit ExportError(const llvm::Twine &why)
       : std::runtime_error(why.str()) {}

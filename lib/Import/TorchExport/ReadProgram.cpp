@@ -17,7 +17,8 @@ using namespace mlir::tp;
 static constexpr int64_t kSchemaVersion = 8;
 static constexpr int kMaxDepth = 128;
 static constexpr unsigned kMaxFrames = 256;
-/// What positional arguments are called whose names aren't stored.
+/// The prefix of the names of positional arguments whose own names aren't
+/// stored.
 static constexpr StringLiteral kUnnamed = "args.";
 
 llvm::json::Value mlir::tp::parseRecord(StringRef text, StringRef name) {
@@ -449,8 +450,8 @@ void ProgramReader::readGraph(JsonNode graph, ExportScope &scope) {
   graph["nodes"].forEach([&](JsonNode node) { readNode(node, scope); });
 }
 
-/// Makes what reads a tensor that an op has written in place read the op's
-/// result.
+/// Replaces a tensor that an op has written in place by the op's result in all
+/// later reads.
 void ProgramReader::followWrites() {
   std::vector<ValueId> current(program.values.size());
   std::iota(current.begin(), current.end(), 0);

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::tp;
 namespace jit = torch::jit;
 
-/// What forward is called with: meta tensors for the inputs, and defaults.
+/// The arguments of forward: meta tensors for the inputs, and defaults.
 static llvm::Expected<std::vector<c10::IValue>>
 makeArguments(ModelBuilder &builder, llvm::ArrayRef<c10::Argument> arguments,
               llvm::ArrayRef<const InputSpec *> inputs) {
