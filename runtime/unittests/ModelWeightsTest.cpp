@@ -158,6 +158,16 @@ TEST(ModelWeights, NamesThatTransformersRenames) {
       3);
 }
 
+TEST(ModelWeights, KeepsOldNamesBesideNewOnes) {
+  Folder folder;
+  folder.add("LayerNorm.gamma", {1}, 1);
+  folder.add("LayerNorm.weight", {1}, 2);
+  ModelWeights weights = folder.read({makeInfo("LayerNorm.weight")});
+  EXPECT_EQ(valueOf(weights, "LayerNorm.weight"), 2);
+  ASSERT_EQ(weights.notes.size(), 1u);
+  EXPECT_TRUE(contains(weights.notes[0], "'LayerNorm.gamma'"));
+}
+
 TEST(ModelWeights, TiedEmbeddings) {
   std::vector<TensorInfo> parameters = {makeInfo("lm_head.weight", {4, 2}),
                                         makeInfo("norm.w")};

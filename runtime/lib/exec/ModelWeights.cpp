@@ -239,8 +239,12 @@ static void renameAsTransformers(const std::vector<TensorInfo> &parameters,
       if (name.ends_with(from))
         names.push_back(name);
     for (const std::string &name : names) {
+      std::string renamed = name.substr(0, name.size() - from.size());
+      renamed += to;
+      if (entries.count(renamed)) // the old name stays, as a surplus weight
+        continue;
       auto node = entries.extract(name);
-      node.key().replace(name.size() - from.size(), from.size(), to);
+      node.key() = renamed;
       entries.insert(std::move(node));
     }
   }
