@@ -19,6 +19,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import leaving
 import short
 
 LAYERS, DIM, HEADS, HIDDEN = 4, 512, 8, 1536
@@ -192,7 +193,7 @@ def main():
     if not parallel or dist.get_rank() == 0:
         print(json.dumps({"seconds": seconds, "losses": losses}))
     if parallel:
-        dist.destroy_process_group()
+        leaving.leave()
 
 
 if __name__ == "__main__":
