@@ -29,67 +29,94 @@ public:
     SmallVector<int64_t> segments =
         placement.getSegments(cast<RankedTensorType>(operand.get().getType())
                                   .getDimSize(placement.dim));
-    SmallVector<int64_t> pieces = getPieces(operand, placement.dim);
+    Pieces pieces = getPieces(operand, placement.dim);
     // If plain blocks are reshaped, the check of heads says more.
     bool isSlice = isa<nn::SliceOp>(operand.getOwner());
-    if (pieces.empty() || (!isSlice && segments.size() < 2) ||
-        isMadeOf(pieces, segments) || !seen.insert(operand.get()).second)
+    if (pieces.sizes.empty() || (!isSlice && segments.size() < 2) ||
+        isMadeOf(pieces.sizes, segments) || !seen.insert(operand.get()).second)
       return;
     int64_t bytes = getReceivedBytes(
         Placement::shard(placement.dim), Placement::replicate(),
         operand.get().getType(), context.getGroup().size);
-    bool isCut = !isSlice || isAll(pieces, placement.dim, operand.get());
+    // A plan counts the elements of the tensor that it places, of which the
+    // operand may have only the heads.
+    int64_t size = cast<RankedTensorType>(operand.get().getType())
+                       .getDimSize(placement.dim);
+    int64_t placed = known.originType.getDimSize(known.origin->placement.dim);
+    if (placed % size != 0)
+      return;
+    auto toTexts = [&](ArrayRef<int64_t> sizes) {
+      return llvm::join(llvm::map_range(sizes,
+                                        [&](int64_t piece) {
+                                          return std::to_string(piece * placed /
+                                                                size);
+                                        }),
+                        ", ");
+    };
     context.add(
         {"packed-weight", known.origin->loc,
          describeModule(module) + " cuts a dimension that " +
              known.origin->argument + " splits in " +
-             (segments.size() < 2
-                  ? "plain blocks"
-                  : "segments of " + llvm::join(toTexts(segments), ", ")) +
+             (segments.size() < 2 ? "plain blocks"
+                                  : "segments of " + toTexts(segments)) +
              " into pieces" +
-             (isCut ? " of " + llvm::join(toTexts(pieces), ", ") : "") +
+             (pieces.areAll ? " of " + toTexts(pieces.sizes) : "") +
              ": a rank's block isn't its part of each piece",
          "each rank receives " + printBytes(bytes),
-         isCut ? "write {style: packed_colwise, segments: [" +
-                     llvm::join(toTexts(pieces), ", ") + "]}"
-               : "ask for another output layout here, such as Replicate"});
+         pieces.areAll
+             ? "write {style: packed_colwise, segments: [" +
+                   toTexts(pieces.sizes) + "]}"
+             : "ask for another output layout here, such as Replicate"});
   }
 
 private:
-  static SmallVector<std::string> toTexts(ArrayRef<int64_t> sizes) {
-    return llvm::map_to_vector(
-        sizes, [](int64_t size) { return std::to_string(size); });
+  /// The pieces that slices cut a dimension into.
+  struct Pieces {
+    /// In elements, from the first piece on. Empty without a slice.
+    SmallVector<int64_t> sizes;
+    /// Whether there is a slice for each of them.
+    bool areAll = true;
+  };
+
+  /// The pieces that slices of `fused` cut `dim` into, `minor` elements for
+  /// each of its indices.
+  static Pieces getSlices(Value fused, int64_t dim, int64_t minor) {
+    // The beginning and the end of each slice.
+    std::map<int64_t, int64_t> endByStart;
+    for (Operation *user : fused.getUsers())
+      if (auto slice = dyn_cast<nn::SliceOp>(user))
+        if (static_cast<int64_t>(slice.getDim()) == dim && slice.getStep() == 1)
+          endByStart[slice.getStart()] =
+              slice.getStart() + slice.getType().getDimSize(dim);
+    Pieces pieces;
+    if (endByStart.empty())
+      return pieces;
+    int64_t end = 0;
+    auto addGap = [&](int64_t next) {
+      if (next == end)
+        return;
+      pieces.sizes.push_back((next - end) * minor);
+      pieces.areAll = false;
+    };
+    for (auto [start, next] : endByStart) {
+      pieces.areAll &= start >= end;
+      if (start > end)
+        addGap(start);
+      if (next > std::max(start, end))
+        pieces.sizes.push_back((next - std::max(start, end)) * minor);
+      end = std::max(end, next);
+    }
+    addGap(cast<RankedTensorType>(fused.getType()).getDimSize(dim));
+    return pieces;
   }
 
-  /// The sizes of the pieces that `dim` of the operand's value is cut into, by
-  /// slices or by a reshape whose major part is used piece by piece; empty if
-  /// the operand's op doesn't cut it.
-  static SmallVector<int64_t> getPieces(OpOperand &operand, int64_t dim) {
-    Value fused = operand.get();
-    auto type = cast<RankedTensorType>(fused.getType());
-    SmallVector<int64_t> pieces;
+  /// The pieces that `dim` of the operand's value is cut into, by slices or by
+  /// a reshape whose major part is sliced.
+  static Pieces getPieces(OpOperand &operand, int64_t dim) {
     if (auto slice = dyn_cast<nn::SliceOp>(operand.getOwner())) {
       if (static_cast<int64_t>(slice.getDim()) != dim)
         return {};
-      // The beginning and the end of each piece.
-      std::map<int64_t, int64_t> endByStart;
-      for (Operation *user : fused.getUsers())
-        if (auto other = dyn_cast<nn::SliceOp>(user))
-          if (static_cast<int64_t>(other.getDim()) == dim &&
-              other.getStep() == 1)
-            endByStart[other.getStart()] =
-                other.getStart() + other.getType().getDimSize(dim);
-      int64_t end = 0;
-      for (auto [start, next] : endByStart) {
-        if (start > end)
-          pieces.push_back(start - end);
-        if (next > std::max(start, end))
-          pieces.push_back(next - std::max(start, end));
-        end = std::max(end, next);
-      }
-      if (end < type.getDimSize(dim))
-        pieces.push_back(type.getDimSize(dim) - end);
-      return pieces;
+      return getSlices(operand.get(), dim, 1);
     }
     auto op = dyn_cast<ShardingRuleOpInterface>(operand.getOwner());
     if (!op)
@@ -99,33 +126,16 @@ private:
     const DimFactors &factors = rule.operands[operand.getOperandNumber()][dim];
     if (factors.size() < 2)
       return {};
-    int64_t count = rule.factors[factors.front()].size;
+    int64_t minor =
+        cast<RankedTensorType>(operand.get().getType()).getDimSize(dim) /
+        rule.factors[factors.front()].size;
     for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
       for (auto [resultDim, dimFactors] : llvm::enumerate(tensor))
-        if (dimFactors == DimFactors{factors.front()} &&
-            llvm::any_of(result.getUsers(), [&](Operation *user) {
-              auto slice = dyn_cast<nn::SliceOp>(user);
-              return slice && slice.getDim() == resultDim;
-            }))
-          return SmallVector<int64_t>(count, type.getDimSize(dim) / count);
+        if (dimFactors == DimFactors{factors.front()})
+          if (Pieces pieces = getSlices(result, resultDim, minor);
+              !pieces.sizes.empty())
+            return pieces;
     return {};
-  }
-
-  /// Whether slices give all pieces.
-  static bool isAll(ArrayRef<int64_t> pieces, int64_t dim, Value fused) {
-    unsigned found = 0;
-    int64_t start = 0;
-    for (int64_t piece : pieces) {
-      found += llvm::any_of(fused.getUsers(), [&](Operation *user) {
-        auto slice = dyn_cast<nn::SliceOp>(user);
-        return slice && static_cast<int64_t>(slice.getDim()) == dim &&
-               slice.getStep() == 1 &&
-               static_cast<int64_t>(slice.getStart()) == start &&
-               slice.getType().getDimSize(dim) == piece;
-      });
-      start += piece;
-    }
-    return found == pieces.size();
   }
 
   /// Whether each piece consists of whole segments.

@@ -180,7 +180,8 @@ private:
             check->visitDeclared(value, layout, step, tensor);
         if (layout.apart && layout.sharding != placed)
           reportApart(layout);
-        layout = {placed, &step, module};
+        layout = {placed, &step, module,
+                  cast<RankedTensorType>(value.getType())};
       }
     }
     return layout;
@@ -240,7 +241,7 @@ private:
       return;
     for (auto [index, result] : llvm::enumerate(op->getResults())) {
       KnownLayout layout{getResultSharding(rule, *split, index), from.origin,
-                         from.originModule};
+                         from.originModule, from.originType};
       // A split of one head's columns is kept until the head is merged again.
       if (!layout.getPlacement() ||
           (apart && apart->majorSize == 1 &&

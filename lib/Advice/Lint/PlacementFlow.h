@@ -35,6 +35,8 @@ struct KnownLayout {
   /// it comes from a parameter.
   const LayoutStep *origin = nullptr;
   ModuleOpInterface originModule = {};
+  /// The tensor that the step places.
+  RankedTensorType originType = {};
   /// Only set if ranks split several dimensions, or the columns of one head.
   std::optional<TakenApart> apart = {};
 
