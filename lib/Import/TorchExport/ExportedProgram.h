@@ -114,6 +114,7 @@ struct ExportTree {
   /// The Python type, if it is none of these; else empty.
   std::string unknownType;
 
+  bool isLeaf() const { return kind == Leaf && unknownType.empty(); }
   unsigned countLeaves() const;
 };
 

@@ -120,7 +120,7 @@ bool ExportStep::isInPlace() const {
 //===----------------------------------------------------------------------===//
 
 unsigned ExportTree::countLeaves() const {
-  if (kind == Leaf && unknownType.empty())
+  if (isLeaf())
     return 1;
   unsigned count = 0;
   for (const ExportTree &child : children)
@@ -223,14 +223,18 @@ ValueId ProgramReader::define(StringRef name, ExportScope &scope) {
   return value;
 }
 
-/// Names and positions of the leaves below one argument.
+/// Names and positions of the leaves below one argument: "batch.image", with
+/// keys of dictionaries and indices in anything else.
 static void nameLeaves(const ExportTree &tree, const std::string &name,
                        int64_t position, ExportSignature &signature) {
-  unsigned count = tree.countLeaves();
-  for (unsigned i = 0; i < count; ++i)
-    signature.arguments.push_back(
-        {tree.kind == ExportTree::Leaf ? name : name + "." + std::to_string(i),
-         position, std::nullopt});
+  if (tree.isLeaf())
+    signature.arguments.push_back({name, position, std::nullopt});
+  for (auto [i, child] : llvm::enumerate(tree.children))
+    nameLeaves(
+        child,
+        name + "." +
+            (tree.kind == ExportTree::Dict ? tree.keys[i] : std::to_string(i)),
+        position, signature);
 }
 
 /// Positions are those in the call, then keywords follow. Names of positional
