@@ -68,6 +68,20 @@ leaveWithOps(llvm::ArrayRef<std::unique_ptr<tp::Importer>> importers) {
   std::exit(error ? fail(std::move(error), kBadInput) : 0);
 }
 
+/// Refuses the options of other formats than the model's.
+static llvm::Error
+checkOptions(llvm::ArrayRef<std::unique_ptr<tp::Importer>> importers,
+             const tp::Importer &chosen) {
+  for (const auto &other : importers)
+    for (const cl::Option *option : other->getOptions())
+      if (other.get() != &chosen && option->getNumOccurrences())
+        return llvm::createStringError(
+            "--" + option->ArgStr + " is an option for " + other->getFormat() +
+            " models, and '" + modelPath + "' is a " + chosen.getFormat() +
+            " model");
+  return llvm::Error::success();
+}
+
 /// Writes either both files or none.
 static llvm::Error writeModel(const tp::ImportedModel &model) {
   tp::DistinctOutputs distinct;
@@ -149,8 +163,11 @@ int main(int argc, char **argv) {
       return fail(read.takeError(), kBadInput);
     signatures = std::move(*read);
   }
-  auto model = tp::chooseImporter(importers, modelPath)
-                   .run(&context, modelPath, inputs, signatures, llvm::errs());
+  const tp::Importer &importer = tp::chooseImporter(importers, modelPath);
+  if (llvm::Error error = checkOptions(importers, importer))
+    return fail(std::move(error), kBadUsage);
+  auto model =
+      importer.run(&context, modelPath, inputs, signatures, llvm::errs());
   if (!model)
     return fail(model.takeError(), kBadInput);
   if (llvm::Error error = writeModel(*model))

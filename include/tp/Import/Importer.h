@@ -31,6 +31,11 @@ public:
   /// The format's name, for the help: "TorchScript".
   virtual llvm::StringRef getFormat() const = 0;
 
+  /// The options that only this format has.
+  virtual llvm::SmallVector<const llvm::cl::Option *> getOptions() const {
+    return {};
+  }
+
   /// Whether the file's contents or name are of this format.
   virtual bool recognizes(llvm::StringRef path) const = 0;
 

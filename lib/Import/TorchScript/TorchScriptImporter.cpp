@@ -18,6 +18,9 @@ public:
       : category(category) {}
 
   StringRef getFormat() const override { return "TorchScript"; }
+  llvm::SmallVector<const cl::Option *> getOptions() const override {
+    return {&eval};
+  }
   bool recognizes(StringRef path) const override {
     return isArchive(path, ArchiveFormat::TorchScript);
   }
