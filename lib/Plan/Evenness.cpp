@@ -69,9 +69,9 @@ std::optional<Finding> plan::checkEvenness(const Placement &placement,
   int64_t extra = (longest * group.size - size) * slice / group.size;
   finding.cost = "the first ranks hold " + printBytes(extra) +
                  " more than an even split would give them";
-  finding.edit = "the nearest sizes that divide evenly are " +
-                 listDividingSizes(part, group.size) +
-                 "; sizes of the mesh dimension that divide it are " +
-                 listDivisors(part);
+  finding.edit =
+      "use a size that divides evenly: " + listDividingSizes(part, group.size) +
+      "; or a size of the mesh dimension that divides " + std::to_string(part) +
+      ": " + listDivisors(part);
   return finding;
 }

@@ -281,12 +281,15 @@ std::string ModuleTree::explainFnmatch(StringRef pattern) const {
     if (path.size() > tokens.size() &&
         matchTokens(tokens,
                     ArrayRef<StringRef>(path).take_back(tokens.size()))) {
-      std::string prefix =
-          llvm::join(ArrayRef<StringRef>(path).drop_back(tokens.size()), ".");
-      return ("no submodule '" + tokens.front() +
-              "' in the root module; did you mean '" + prefix + "." + pattern +
-              "'?")
-          .str();
+      std::string prefix = getPattern(
+          llvm::join(ArrayRef<StringRef>(path).drop_back(tokens.size()), "."),
+          MatchMode::Fnmatch);
+      std::string problem =
+          tokens.front().contains('*')
+              ? "a '*' stands for a part of one name, and never for a dot"
+              : ("no submodule '" + tokens.front() + "' in the root module")
+                    .str();
+      return problem + "; did you mean '" + prefix + "." + pattern.str() + "'?";
     }
   }
 

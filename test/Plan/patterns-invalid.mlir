@@ -52,6 +52,8 @@ plan:
   0.norm: SequenceParallel
 # CHECK: :[[#@LINE+1]]:3: error: pattern 'head.proj' matches no module: 'head' has no submodules
   head.proj: SequenceParallel
+# CHECK: :[[#@LINE+1]]:3: error: pattern '*.norm' matches no module: a '*' stands for a part of one name, and never for a dot; did you mean 'layers.*.norm'?
+  "*.norm": SequenceParallel
 # CHECK: :[[#@LINE+1]]:3: error: pattern '*.*.*.*.*' matches no module: 'layers.0.norm' has no submodules
   "*.*.*.*.*": SequenceParallel
 
@@ -70,7 +72,7 @@ plan:
 //--- class.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: ColwiseParallel can't shard 'layers.0.norm' of class 'Scale'; it shards nn.Linear and nn.Embedding
+# CHECK: :[[#@LINE+1]]:3: error: ColwiseParallel can't shard 'layers.0.norm' of class 'Scale'; it shards nn.Linear and nn.Embedding; a plan can place parameters of other modules by name: layers.0.norm.weight: [Shard(0)]
   layers.0.norm: ColwiseParallel
 # CHECK: :[[#@LINE+1]]:3: error: RowwiseParallel can't shard the root module of class 'Encoder'; it shards nn.Linear and nn.Embedding
   "": RowwiseParallel

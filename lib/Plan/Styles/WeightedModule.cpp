@@ -60,16 +60,22 @@ std::string plan::printPython(const Placement &placement) {
   return placement.str();
 }
 
-/// "; its parts are 'net1', 'net2'", of at most eight.
-static std::string listWeighted(ModuleOpInterface module) {
+/// What a plan can split instead: ", here 'net1', 'net2'", at most eight
+/// modules, or the module's own parameters.
+static std::string suggestInstead(ModuleOpInterface module) {
   constexpr size_t kMaxNames = 8;
   llvm::SmallSetVector<StringRef, 8> names;
   module.getBody().walk([&](ModuleOpInterface inner) {
     if (findWeight(inner))
       names.insert(inner.getFqn());
   });
-  if (names.empty())
+  if (names.empty()) {
+    for (ParameterOpInterface parameter :
+         module.getBody().getOps<ParameterOpInterface>())
+      return "; a plan can place parameters of other modules by name: " +
+             parameter.getFqn().str() + ": [Shard(0)]";
     return "";
+  }
   std::string text;
   for (StringRef name : names.getArrayRef().take_front(kMaxNames))
     text += (text.empty() ? "'" : ", '") + name.str() + "'";
@@ -104,7 +110,7 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                                          " of class '" + module.getClassName() +
                                          "'; it shards nn.Linear and "
                                          "nn.Embedding" +
-                                         listWeighted(module));
+                                         suggestInstead(module));
   // A traced module may return more than its output: it also returns inner
   // values that the model uses elsewhere.
   if (module.getInputs().empty() || module->getNumResults() == 0)

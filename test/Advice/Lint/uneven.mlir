@@ -10,7 +10,7 @@ mesh: {tp: 4}
 plan:
 # CHECK: :[[#@LINE+4]]:3: warning: dimension 0 of 'net2.weight' has size 10, not divisible by mesh dimension 'tp' of size 4: its ranks get 3, 3, 3, 1 [uneven]
 # CHECK: :[[#@LINE+3]]:3: note: cost: the first ranks hold 32 bytes more than an even split would give them
-# CHECK: :[[#@LINE+2]]:3: note: fix: the nearest sizes that divide evenly are 8 and 12; sizes of the mesh dimension that divide it are 2, 5, 10
+# CHECK: :[[#@LINE+2]]:3: note: fix: use a size that divides evenly: 8 and 12; or a size of the mesh dimension that divides 10: 2, 5, 10
 # CHECK: :[[#@LINE+1]]:3: note: the same holds in 2 more places
   net2: ColwiseParallel
 
