@@ -22,7 +22,7 @@ ExportRunner::ExportRunner(const ExportedProgram &program,
                            ModelBuilder &builder,
                            const ForwardSignatures &signatures)
     : program(program), b(builder.b), table(builder.table), ops(builder.ops),
-      signatures(signatures), values(program.values.size()),
+      vmap(builder.ops), signatures(signatures), values(program.values.size()),
       definitions(program.values.size(), kBefore),
       lastReads(program.values.size()) {
   for (auto [i, value] : llvm::enumerate(program.values))
@@ -143,15 +143,21 @@ void ExportRunner::runStep(const ExportStep &step) {
     isUnknown |= !value;
     inputs.push_back(value.value_or(c10::IValue()));
   }
+  bool isMapped = vmap.concerns(step);
   if (isUnknown) {
     // The unknown input was reported before, but an unsupported op is a problem
     // of its own.
-    return ops.check(nameOp(step));
+    return isMapped ? void() : ops.check(nameOp(step));
   }
   if (step.isInPlace())
     writeBuffer(inputs.front());
-  TorchOp op = findOp(step, inputs);
-  auto results = ops.run(op, std::move(inputs));
+  OpRunner::Results results;
+  if (isMapped) {
+    results = vmap.run(step, std::move(inputs));
+  } else {
+    TorchOp op = findOp(step, inputs);
+    results = ops.run(op, std::move(inputs));
+  }
   if (!results)
     return;
   for (auto [ids, result] : llvm::zip(step.results, *results)) {

@@ -6,6 +6,7 @@
 
 #include "ExportedProgram.h"
 #include "Import/Aten/ModelBuilder.h"
+#include "Vmap.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp {
@@ -77,6 +78,7 @@ private:
   ImportBuilder &b;
   TensorTable &table;
   OpRunner &ops;
+  Vmap vmap;
   const ForwardSignatures &signatures;
   std::vector<std::optional<c10::IValue>> values;
   /// For each value the first op that defines it, and the last that reads it.
