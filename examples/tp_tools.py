@@ -50,6 +50,13 @@ def save_torchscript(module, inputs, path, script=False):
             tp_trace.save(module, tuple(inputs.values()), path)
 
 
+def save_exported(module, inputs, path):
+    """Write the program that torch.export makes of `module`, called with `inputs` as keywords."""
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.export.save(torch.export.export(module, (), inputs), path)
+
+
 def plan_for(plan, ranks):
     """The text of the plan file with its mesh set to `ranks`."""
     text, count = re.subn(r"^mesh:.*$", f"mesh: {{tp: {ranks}}}", plan.read_text(), flags=re.M)
@@ -81,12 +88,13 @@ class Tools:
             sys.exit(f"error: {tool} failed with exit code {status}")
 
     def import_model(self, archive, inputs):
-        """TorchScript → model IR and weights. `inputs`: name → tensor."""
+        """TorchScript or an exported program (.pt2) → model IR and weights. `inputs`: name → tensor."""
         signatures = Path(archive).with_suffix(".signature.json")
         options = ["--signature", signatures] if signatures.exists() else []
         for name, tensor in inputs.items():
             shape = "x".join(map(str, tensor.shape))
-            options += ["--input", f"{name}={shape}x{DTYPES[tensor.dtype]}"]
+            if Path(archive).suffix != ".pt2":  # an exported program knows them
+                options += ["--input", f"{name}={shape}x{DTYPES[tensor.dtype]}"]
             np.save(self.out / f"{name}.npy", tensor.numpy())
         self.call("tp-import", archive, *options, "-o", self.out / "model.mlir",
                   "--weights", self.out / "model.safetensors")

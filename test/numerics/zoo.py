@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Models of transformers, exported as their users do, on one and more ranks beside PyTorch: zoo.py [NAME…]
+"""Models as their users have them, on one and more ranks beside PyTorch: zoo.py [NAME…]
 
-Each architecture is made small, from its configuration with seeded weights, and exported with torch.export. Its own
-tp_plan splits it; a model without one has its first embedding split. A line for each model says how far it came, and by how
-much its first output differs from PyTorch's, relative to the largest value. It takes an hour; no test runs it.
+Architectures of transformers, and of torchvision, timm and diffusers where these are installed. Each is made small, with
+seeded weights, and exported with torch.export. Its own tp_plan splits it; without one, the first embedding is split, or
+every second convolution's output channels. A line for each model says how far it came, and by how much its first output differs
+from PyTorch's, relative to the largest value. It takes an hour; no test runs it.
 """
 
 import argparse
+import importlib.util
 import inspect
 import json
 import os
@@ -88,6 +90,37 @@ SPECIAL = {
 for name in ("hubert", "wavlm"):
     SPECIAL[name] = SPECIAL["wav2vec2"]
 
+# Other libraries: the call that makes a model, and its inputs.
+IMAGES = {
+    **{f"torchvision/{name}": f"models.{name}(weights=None)" for name in (
+        "resnet18 resnet50 vgg11 densenet121 mobilenet_v3_small efficientnet_b0 convnext_tiny swin_t squeezenet1_0 shufflenet_v2_x0_5 regnet_y_400mf "
+        "mnasnet0_5").split()},
+    "torchvision/vit": f"models.VisionTransformer(image_size={PIXELS}, patch_size=8, num_layers=2, num_heads=4, hidden_dim=64, mlp_dim=128)",
+    **{f"timm/{name}": f"create_model('{name}', num_classes=16)" for name in (
+        "resnet10t mobilenetv3_small_050 efficientnet_lite0 convnext_atto convmixer_768_32 nfnet_f0 ghostnet_050 hardcorenas_a").split()},
+    **{f"timm/{name}": f"create_model('{name}', num_classes=16, img_size=64, depth=2)" for name in (
+        "vit_tiny_patch16_224 deit_tiny_patch16_224 beit_base_patch16_224 cait_xxs24_224 xcit_nano_12_p16_224 eva02_tiny_patch14_224").split()},
+    "timm/mixer": "create_model('mixer_s32_224', num_classes=16, img_size=64)",
+    "timm/swin": "create_model('swin_tiny_patch4_window7_224', num_classes=16, img_size=64, window_size=4)",
+}
+BLOCKS = "block_out_channels=(32, 64), layers_per_block=1, norm_num_groups=8"
+DIFFUSION = {
+    "diffusers/unet": (f"UNet2DModel(sample_size=16, {BLOCKS}, down_block_types=('DownBlock2D', 'AttnDownBlock2D'), "
+                       "up_block_types=('AttnUpBlock2D', 'UpBlock2D'))",
+                       {"sample": (2, 3, 16, 16), "timestep": "time"}),
+    "diffusers/unet-condition": (f"UNet2DConditionModel(sample_size=16, {BLOCKS}, cross_attention_dim=32, attention_head_dim=8, "
+                                 "down_block_types=('CrossAttnDownBlock2D', 'DownBlock2D'), up_block_types=('UpBlock2D', 'CrossAttnUpBlock2D'))",
+                                 {"sample": (2, 4, 16, 16), "timestep": "time", "encoder_hidden_states": (2, 8, 32)}),
+    "diffusers/vae": (f"AutoencoderKL({BLOCKS}, down_block_types=('DownEncoderBlock2D',) * 2, up_block_types=('UpDecoderBlock2D',) * 2)",
+                      {"sample": (2, 3, 16, 16)}),
+    "diffusers/dit": ("DiTTransformer2DModel(num_attention_heads=4, attention_head_dim=16, num_layers=2, sample_size=16, in_channels=4, "
+                      "num_embeds_ada_norm=16, norm_num_groups=8)",
+                      {"hidden_states": (2, 4, 16, 16), "timestep": "time", "class_labels": "time"}),
+    "diffusers/sd3": ("SD3Transformer2DModel(sample_size=16, patch_size=2, in_channels=4, num_layers=2, attention_head_dim=16, num_attention_heads=4, "
+                      "joint_attention_dim=32, caption_projection_dim=64, pooled_projection_dim=32, out_channels=4, pos_embed_max_size=16)",
+                      {"hidden_states": (2, 4, 16, 16), "timestep": "time", "encoder_hidden_states": (2, 8, 32), "pooled_projections": (2, 32)}),
+}
+
 
 class Failed(Exception):
     pass
@@ -98,6 +131,22 @@ def make_config(name, special):
     fields = set(inspect.signature(config_class.__init__).parameters) | set(vars(config_class())) | set(config_class.attribute_map)
     small = {key: value for key, value in SMALL.items() if key in fields and not isinstance(getattr(config_class(), key, None), (list, tuple, dict))}
     return config_class(**small | SPECIAL.get(name, {}) | special)
+
+
+def is_installed(name):
+    return "/" not in name or importlib.util.find_spec(name.split("/")[0])
+
+
+def make_foreign(name):
+    """A model of another library, and its inputs."""
+    library = importlib.import_module(name.split("/")[0])
+    code, shapes = DIFFUSION.get(name, (None, None))
+    torch.manual_seed(0)
+    model = randomized(eval(f"library.{code or IMAGES[name]}").eval())
+    if not code:
+        size = PIXELS if name == "torchvision/vit" else 64 if "img_size" in IMAGES[name] else 128
+        return model, {list(inspect.signature(model.forward).parameters)[0]: torch.randn(2, 3, size, size)}
+    return model, {key: torch.tensor([3, 7]) if shape == "time" else torch.randn(shape) for key, shape in shapes.items()}
 
 
 def make_model(name):
@@ -143,10 +192,12 @@ def make_inputs(name, task, model):
 
 
 def first_tensor(output):
-    values = output.values() if hasattr(output, "values") else output if isinstance(output, (list, tuple)) else [output]
-    for key, value in (output.items() if hasattr(output, "items") else enumerate(values)):
+    """The first tensor of an output, and its name in the program."""
+    if isinstance(output, torch.Tensor):
+        return "output", output
+    for key, value in output.items() if hasattr(output, "items") else enumerate(output):
         if isinstance(value, torch.Tensor):
-            return str(key), value
+            return key if isinstance(key, str) else f"output{key}", value
     raise Failed("the output has no tensor")
 
 
@@ -161,22 +212,29 @@ def make_plan(model, ranks):
     plan = dict(getattr(model, "tp_plan", None) or getattr(model, "_tp_plan", None) or {})
     if not plan:
         embeddings = [key for key, module in model.named_modules() if isinstance(module, torch.nn.Embedding)]
-        plan = {embeddings[0]: "embedding_rowwise"} if embeddings else {}
-    return {"mesh": {"tp": ranks}, "match": "hf", "plan": plan}
+        if embeddings:
+            plan = {embeddings[0]: "embedding_rowwise"}
+    if plan:
+        return {"mesh": {"tp": ranks}, "match": "hf", "plan": plan}
+    convolutions = [key for key, module in model.named_modules() if isinstance(module, torch.nn.Conv2d)]
+    return {"mesh": {"tp": ranks}, "plan": {f"{key}.weight": ["Shard(0)"] for key in convolutions[::2]}}
 
 
-def run(name, ranks, tools, folder, stages):
+def run(name, ranks, tools, folder, strict, stages):
     """The largest difference by ranks; `stages` gets what each stage took."""
     def stage(key):
         stages[key] = time.monotonic()
     stage("make")
-    model, task = make_model(name)
-    inputs = make_inputs(name, task, model)
+    if "/" in name:
+        model, inputs = make_foreign(name)
+    else:
+        model, task = make_model(name)
+        inputs = make_inputs(name, task, model)
     with torch.no_grad():
         expected_name, expected = first_tensor(model(**inputs))
     stage("export")
     with torch.no_grad():
-        program = torch.export.export(model, (), inputs, strict=False)
+        program = torch.export.export(model, (), inputs, strict=strict)
     torch.export.save(program, folder / "model.pt2")
     stage("import")
     call(tools["tp-import"], folder / "model.pt2", "-o", folder / "model.mlir", "--weights", folder / "w.safetensors")
@@ -208,18 +266,19 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME", help="architectures (default: all)")
     parser.add_argument("--ranks", type=int, nargs="*", default=[1, 2, 4], help="(default: 1 2 4); none: import only")
     parser.add_argument("--tools", help="where the tools are; PATH by default")
+    parser.add_argument("--strict", action="store_true", help="export with strict=True, as transformers 4 needs it")
     parser.add_argument("--keep", type=pathlib.Path, help="keep the files of each model in this folder")
     options = parser.parse_args()
     tools = {name: get_tool(options.tools, name) for name in ("tp-import", "tp-opt", "tp-compile", "tp-run")}
     right = 0
-    names = options.names or list(MODELS)
+    names = options.names or [name for name in [*MODELS, *IMAGES, *DIFFUSION] if is_installed(name)]
     for name in names:
         with tempfile.TemporaryDirectory() as scratch:
             folder = options.keep / name if options.keep else pathlib.Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
             stages = {}
             try:
-                differences = run(name, options.ranks, tools, folder, stages)
+                differences = run(name, options.ranks, tools, folder, options.strict, stages)
                 right += 1
                 print(f"ok   {name}: {' '.join(f'{count}: {value:.0e}' for count, value in differences.items())}", flush=True)
             except Exception as error:
