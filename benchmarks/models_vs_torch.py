@@ -69,7 +69,8 @@ class Tokens(First):
 
 VIT = {f"model.vit.layers.*.{name}": style for name, style in (
     ("attention.q_proj", "ColwiseParallel"), ("attention.k_proj", "ColwiseParallel"), ("attention.v_proj", "ColwiseParallel"),
-    ("attention.o_proj", "RowwiseParallel"), ("mlp.fc1", "ColwiseParallel"), ("mlp.fc2", "RowwiseParallel"))}
+    ("attention.o_proj", "RowwiseParallel"), ("mlp.fc1", "ColwiseParallel"), ("mlp.fc2", "RowwiseParallel"))} | {
+    "model.vit.embeddings.patch_embeddings.projection.weight": "[Replicate]"}
 
 
 def get_tp_plan(model):

@@ -24,6 +24,7 @@ SCRIPTS = {
     "gemms": ("", ["numpy"]),
     "llama_block": ("make {out} --ranks 1 2", ["torch"]),
     "minilm_vs_torch": (FOLDERS, ["torch", "transformers"]),
+    "models_vs_torch": (FOLDERS, ["torch", "transformers"]),
     "overhead": ("--build {build}", ["torch"]),
     "overlap": (FOLDERS, ["torch", "transformers"]),
     "peers_collectives": ("--tp-opt {build}/bin/tp-opt --jax-python {peers} --docs {out}/table.md", ["torch", "peers"]),
@@ -36,7 +37,7 @@ SCRIPTS = {
     "training_step": (FOLDERS, ["torch", "transformers"]),
 }
 # What scripts import, or start themselves.
-PARTS = {"dtensor_llama", "llama_graphs", "redistribution_peers", "shardy_llama", "short"}
+PARTS = {"dtensor_llama", "leaving", "llama_graphs", "redistribution_peers", "shardy_llama", "short"}
 
 
 def get_missing(needs, build):
