@@ -383,8 +383,8 @@ void ModuleRequests::reportInputError(FileLineColLoc loc,
                   "the caller's names (" +
                   names +
                   "); trace or export the model with tp_trace.py and give "
-                  "tp-import its "
-                  "--signature, or script the module");
+                  "tp-import its --signature, export it with "
+                  "preserve_module_call_signature, or script the module");
 }
 
 void ModuleRequests::checkInputsAreKnown() {

@@ -94,9 +94,16 @@ TensorMap readProgramWeights(const Options &options, const Manifest &manifest) {
   std::string problems =
       checkTensors(manifest.parameters, weights, "weight",
                    /*allowUnused=*/false, /*convertsFloats=*/true);
-  if (!problems.empty())
+  if (!problems.empty()) {
+    std::string hint;
+    if (std::error_code error;
+        std::filesystem::is_directory(options.weights, error))
+      hint = "\ntransformers renames and joins the weights of some models when "
+             "it loads them; the program fits the loaded ones: tp-import "
+             "MODEL --weights FILE writes them";
     throw inputError("'" + options.weights + "' doesn't fit the program:\n" +
-                     problems);
+                     problems + hint);
+  }
   return weights;
 }
 
