@@ -1,6 +1,24 @@
 // Styles for modules without a tensor input.
 // RUN: split-file %s %t
 // RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/plan.yaml -o %t/out.mlir 2>&1 | FileCheck %t/plan.yaml --implicit-check-not=error:
+// RUN: tp-opt %t/model.mlir --tp-apply-plan=plan=%t/columns.yaml | FileCheck %s --check-prefix=COLUMNS
+// RUN: not tp-opt %t/model.mlir --tp-apply-plan=plan=%t/rows.yaml -o %t/out.mlir 2>&1 | FileCheck %t/rows.yaml --implicit-check-not=error:
+
+// The weight is split although nothing passes through the module's input.
+// COLUMNS: nn.module "fixed"
+// COLUMNS: nn.parameter "fixed.weight"
+// COLUMNS-SAME: [{tp}, {}]
+
+//--- columns.yaml
+mesh: {tp: 2}
+plan:
+  fixed: ColwiseParallel
+
+//--- rows.yaml
+mesh: {tp: 2}
+plan:
+# CHECK: :[[#@LINE+1]]:3: error: input_layouts is Shard(-1), but 'fixed' takes a constant, which each rank has: write input_layouts: Replicate
+  fixed: RowwiseParallel
 
 //--- model.mlir
 func.func @main() -> tensor<4x8xf32> {

@@ -147,6 +147,11 @@ llvm::Error ModelBuilder::collectOutputs(const c10::IValue &value,
     note() << "output '" << prefix << "' is None, so it is left out\n";
     return llvm::Error::success();
   }
+  if ((value.isScalar() || value.isString()) && !isRoot) {
+    note() << "output '" << prefix << "' is the constant " << c10::str(value)
+           << ", so it is left out\n";
+    return llvm::Error::success();
+  }
   std::string separator = isRoot ? "" : ".";
   auto all = [&](const auto &elements) -> llvm::Error {
     for (auto [i, element] : llvm::enumerate(elements))

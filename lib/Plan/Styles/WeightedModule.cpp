@@ -113,12 +113,9 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
                                          suggestInstead(module));
   // A traced module may return more than its output: it also returns inner
   // values that the model uses elsewhere.
-  if (module.getInputs().empty() || module->getNumResults() == 0)
-    return requests.reportError(loc, style +
-                                         " needs a tensor input and output, "
-                                         "which " +
+  if (module->getNumResults() == 0)
+    return requests.reportError(loc, style + " needs a tensor output, which " +
                                          requests.describeModule() + " lacks");
-
   // nn.Linear's weight is (out, in), nn.Embedding's (rows, columns).
   bool isEmbedding = weighted->isEmbedding, colwise = split.isColwise();
   requests.placeParameter(weighted->weight,
@@ -134,9 +131,19 @@ void plan::splitWeight(const WeightSplit &split, FileLineColLoc loc,
   NamedLayout output = split.output.value_or(
       NamedLayout{colwise ? split.getShard(-1) : Placement::replicate(),
                   "output_layouts", loc});
-  requests.layoutInput(0, declared.placement, declared.argument, declared.loc,
-                       /*declared=*/true);
-  if (desired != declared.placement)
+  // A constant, such as the positions of a sequence, is no input: each rank has
+  // it.
+  bool hasInput = !module.getInputs().empty();
+  if (!hasInput && declared.placement != Placement::replicate())
+    return requests.reportError(
+        declared.loc, declared.argument + " is " + declared.placement.str() +
+                          ", but " + requests.describeModule() +
+                          " takes a constant, which each rank has: write " +
+                          declared.argument + ": Replicate");
+  if (hasInput)
+    requests.layoutInput(0, declared.placement, declared.argument, declared.loc,
+                         /*declared=*/true);
+  if (hasInput && desired != declared.placement)
     requests.layoutInput(0, desired, "desired_input_layouts", declared.loc);
   requests.layoutOutput(0, output.placement, output.argument, output.loc);
   requests.setPython(
