@@ -12,7 +12,9 @@ def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
     Fuses the producer of an operand into the op that reads it if each element is still computed
     once, or if recomputing it costs almost nothing (copies, casts, comparisons of indices). Only
     copies are fused into contractions, because contractions become GEMM calls. If the only use of a
-    contraction adds a bias, the bias becomes the contraction's initial value.
+    contraction adds a bias along the last dimension, the bias becomes the contraction's initial
+    value. In f16 and bf16 so does a bias along another dimension, that of a convolution's channels,
+    so that the sum is rounded once; GEMM's epilogue adds one along the last dimension.
 
     ```mlir
     %0 = linalg.generic … ins(%a, %w) outs(%zeros) { mulf, addf }     // contraction

@@ -97,53 +97,49 @@ bool shouldFuse(OpOperand *operand) {
          (isOnlyReader || (isShort && isSmallerBefore(producer)));
 }
 
-/// contraction(init = 0) + bias along the last dimension → contraction(init =
-/// bias), if nothing else reads the contraction. The rows may be reshaped in
-/// between.
+/// contraction(init = 0) + bias along one dimension → contraction(init = bias),
+/// if nothing else reads the contraction. The other dimensions may be reshaped
+/// in between. In f32 and f64 the dimension is the last one, whose bias a GEMM
+/// adds. In types of 16 bits the contraction then rounds once, where a separate
+/// sum would round again; the epilogue of a GEMM adds a bias along the last
+/// dimension without that.
 struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::GenericOp add,
                                 PatternRewriter &rewriter) const override {
-    Block &body = add.getRegion().front();
     if (add.getNumDpsInputs() != 2 || add.getNumResults() != 1 ||
-        add.getNumReductionLoops() != 0 || body.getOperations().size() != 2 ||
-        !isa<arith::AddFOp>(body.front()) ||
-        body.getTerminator()->getOperand(0) != body.front().getResult(0))
-      return failure();
-    Value x = body.front().getOperand(0), y = body.front().getOperand(1);
-    if (x == y || !isa<BlockArgument>(x) || !isa<BlockArgument>(y) ||
-        cast<BlockArgument>(x).getArgNumber() > 1 ||
-        cast<BlockArgument>(y).getArgNumber() > 1 ||
+        add.getNumReductionLoops() != 0 || !isSum(add) ||
         !add.getIndexingMapsArray()[2].isIdentity())
       return failure();
+    bool isNarrow =
+        getElementTypeOrSelf(add.getResult(0)).getIntOrFloatBitWidth() == 16;
     for (unsigned i : {0, 1}) {
       OpOperand *sum = add.getDpsInputOperand(i);
       OpOperand *bias = add.getDpsInputOperand(1 - i);
-      tensor::ExpandShapeOp expand = getRowsReshape(sum->get());
+      auto expand = sum->get().getDefiningOp<tensor::ExpandShapeOp>();
       Value product = expand ? expand.getSrc() : sum->get();
       auto contraction = product.getDefiningOp<linalg::GenericOp>();
       if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
           !sum->get().hasOneUse() ||
           !add.getMatchingIndexingMap(sum).isIdentity())
         continue;
-      AffineMap biasMap = add.getMatchingIndexingMap(bias);
-      unsigned last = add.getNumLoops() - 1;
-      if (biasMap.getNumResults() != 1 || !biasMap.isFunctionOfDim(last) ||
-          !biasMap.isProjectedPermutation())
+      std::optional<unsigned> dim =
+          getBiasDim(add.getMatchingIndexingMap(bias), expand);
+      if (!dim || isNarrow == (*dim + 1 == getRank(product)))
         continue;
       auto fill = contraction.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
       if (!fill || !isZeroFloat(fill.value()))
         continue;
       rewriter.setInsertionPoint(add);
       Location loc = add.getLoc();
-      int64_t rank = cast<RankedTensorType>(product.getType()).getRank();
-      AffineMap identity = rewriter.getMultiDimIdentityMap(rank);
-      SmallVector<utils::IteratorType> parallel(rank,
+      AffineMap identity = rewriter.getMultiDimIdentityMap(getRank(product));
+      SmallVector<utils::IteratorType> parallel(getRank(product),
                                                 utils::IteratorType::parallel);
+      Value vector = dropUnits(bias->get(), rewriter, loc);
       auto init = linalg::GenericOp::create(
-          rewriter, loc, product.getType(), bias->get(), fill.output(),
-          ArrayRef<AffineMap>{identity.getMinorSubMap(1), identity}, parallel,
+          rewriter, loc, product.getType(), vector, fill.output(),
+          ArrayRef<AffineMap>{identity.getSubMap(*dim), identity}, parallel,
           [](OpBuilder &b, Location loc, ValueRange args) {
             linalg::YieldOp::create(b, loc, args[0]);
           });
@@ -160,13 +156,59 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
     return failure();
   }
 
-  /// The reshape that gives `value`, if it keeps the last dimension.
-  static tensor::ExpandShapeOp getRowsReshape(Value value) {
-    auto expand = value.getDefiningOp<tensor::ExpandShapeOp>();
-    if (!expand || expand.getSrcType().getRank() == 0 ||
-        expand.getReassociationIndices().back().size() != 1)
-      return nullptr;
-    return expand;
+private:
+  static unsigned getRank(Value tensor) {
+    return cast<RankedTensorType>(tensor.getType()).getRank();
+  }
+
+  /// Whether the op is the sum of its two inputs, in types of 16 bits that of
+  /// their values in f32.
+  static bool isSum(linalg::GenericOp op) {
+    Block &body = op.getRegion().front();
+    Value sum = body.getTerminator()->getOperand(0);
+    if (auto round = sum.getDefiningOp<arith::TruncFOp>())
+      sum = round.getIn();
+    auto add = sum.getDefiningOp<arith::AddFOp>();
+    if (!add)
+      return false;
+    auto isInput = [&](Value value, unsigned number) {
+      if (auto extend = value.getDefiningOp<arith::ExtFOp>())
+        value = extend.getIn();
+      return value == body.getArgument(number);
+    };
+    return (isInput(add.getLhs(), 0) && isInput(add.getRhs(), 1)) ||
+           (isInput(add.getLhs(), 1) && isInput(add.getRhs(), 0));
+  }
+
+  /// The dimension of the product that an addend with `map` has alone, if the
+  /// product's reshape keeps this dimension.
+  static std::optional<unsigned> getBiasDim(AffineMap map,
+                                            tensor::ExpandShapeOp expand) {
+    std::optional<unsigned> dim;
+    for (AffineExpr expr : map.getResults()) {
+      if (expr == getAffineConstantExpr(0, map.getContext()))
+        continue;
+      auto own = dyn_cast<AffineDimExpr>(expr);
+      if (!own || dim)
+        return std::nullopt;
+      dim = own.getPosition();
+    }
+    if (!dim || !expand)
+      return dim;
+    for (auto [i, group] : llvm::enumerate(expand.getReassociationIndices()))
+      if (group.size() == 1 && group.front() == int64_t(*dim))
+        return i;
+    return std::nullopt;
+  }
+
+  /// `bias`, all of whose sizes but one are 1, as a vector.
+  static Value dropUnits(Value bias, RewriterBase &rewriter, Location loc) {
+    auto type = cast<RankedTensorType>(bias.getType());
+    if (type.getRank() == 1)
+      return bias;
+    return tensor::CollapseShapeOp::create(
+        rewriter, loc, type.clone({type.getNumElements()}), bias,
+        ReassociationIndices(llvm::to_vector(llvm::seq(type.getRank()))));
   }
 
   static bool isZeroFloat(Value value) {

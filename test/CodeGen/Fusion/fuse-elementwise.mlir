@@ -62,6 +62,7 @@ func.func @linear(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<16xf32>)
 #bias3 = affine_map<(b, m, n) -> (n)>
 
 // CHECK-DAG: #[[BIAS:.+]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-DAG: #[[ROW:.+]] = affine_map<(d0, d1) -> (d0)>
 // CHECK-LABEL: @rows
 // CHECK-SAME: %[[X:.+]]: tensor<8x4xf32>, %[[W:.+]]: tensor<16x4xf32>, %[[B:.+]]: tensor<16xf32>
 // CHECK: %[[INIT:.+]] = linalg.generic {indexing_maps = [#[[BIAS]], #{{.+}}], {{.*}} ins(%[[B]] : tensor<16xf32>) outs({{.*}} : tensor<8x16xf32>)
@@ -115,6 +116,42 @@ func.func @columns(%x: tensor<8x4xf32>, %w: tensor<16x4xf32>, %b: tensor<8xf32>)
     linalg.yield %s : f32
   } -> tensor<8x2x8xf32>
   return %2 : tensor<8x2x8xf32>
+}
+
+// In f16 a separate sum would round a second time: the bias of the rows, a convolution's channels, is folded.
+
+#rows3 = affine_map<(m, p, q) -> (m, 0, 0)>
+
+// CHECK-LABEL: @narrow
+// CHECK-SAME: %[[B:[^:]+]]: tensor<8x1x1xf16>
+// CHECK: %[[V:.+]] = tensor.collapse_shape %[[B]] {{\[}}[0, 1, 2]] : tensor<8x1x1xf16> into tensor<8xf16>
+// CHECK: %[[INIT:.+]] = linalg.generic {indexing_maps = [#[[ROW]], #{{.+}}], {{.*}} ins(%[[V]] : tensor<8xf16>)
+// CHECK: %[[Y:.+]] = linalg.generic {{.*}} outs(%[[INIT]]
+// CHECK: %[[R:.+]] = tensor.expand_shape %[[Y]] {{\[}}[0], [1, 2]] output_shape [8, 2, 8]
+// CHECK-NEXT: return %[[R]]
+func.func @narrow(%x: tensor<8x4xf16>, %w: tensor<16x4xf16>, %b: tensor<8x1x1xf16>) -> tensor<8x2x8xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<8x16xf16>
+  %init = linalg.fill ins(%zero : f16) outs(%e : tensor<8x16xf16>) -> tensor<8x16xf16>
+  %0 = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<8x4xf16>, tensor<16x4xf16>) outs(%init : tensor<8x16xf16>) {
+  ^bb0(%a: f16, %c: f16, %acc: f16):
+    %p = arith.mulf %a, %c : f16
+    %s = arith.addf %acc, %p : f16
+    linalg.yield %s : f16
+  } -> tensor<8x16xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [8, 2, 8] : tensor<8x16xf16> into tensor<8x2x8xf16>
+  %e3 = tensor.empty() : tensor<8x2x8xf16>
+  %2 = linalg.generic {indexing_maps = [#id3, #rows3, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%1, %b : tensor<8x2x8xf16>, tensor<8x1x1xf16>) outs(%e3 : tensor<8x2x8xf16>) {
+  ^bb0(%a: f16, %c: f16, %o: f16):
+    %a32 = arith.extf %a : f16 to f32
+    %c32 = arith.extf %c : f16 to f32
+    %s = arith.addf %a32, %c32 : f32
+    %r = arith.truncf %s : f32 to f16
+    linalg.yield %r : f16
+  } -> tensor<8x2x8xf16>
+  return %2 : tensor<8x2x8xf16>
 }
 
 // -----
