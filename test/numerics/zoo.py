@@ -15,6 +15,7 @@ import inspect
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -216,7 +217,7 @@ def make_plan(model, ranks):
     if not plan:
         embeddings = [key for key, module in model.named_modules() if isinstance(module, torch.nn.Embedding)]
         if embeddings:
-            plan = {embeddings[0]: "embedding_rowwise"}
+            plan = {re.sub(r"\b\d+\b", "*", embeddings[0]): "embedding_rowwise"}
     if plan:
         return {"mesh": {"tp": ranks}, "match": "hf", "plan": plan}
     convolutions = [key for key, module in model.named_modules() if isinstance(module, torch.nn.Conv2d)]
