@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A small encoder with random weights and MiniLM's module names: writes model.pt,
+"""A small encoder with random weights and MiniLM's module names: writes model.pt2, model.pt,
 model.signature.json, ids.npy, mask.npy and y_ref.npy."""
 
 import logging
@@ -28,3 +28,4 @@ np.save("mask.npy", mask.numpy())
 with torch.no_grad():
     np.save("y_ref.npy", model(ids, mask).numpy())
     tp_trace.save(model, (ids, mask), "model.pt")
+    torch.export.save(torch.export.export(model, (ids, mask)), "model.pt2")

@@ -54,7 +54,7 @@ def draw_levels():
     figure.text(664, 90, "global shapes", 12, "end")
     figure.text(664, 420, "local shapes", 12, "end")
     levels = [
-        ("model.pt", "TorchScript", 10, None),
+        ("model.pt2", "torch.export", 10, None),
         ("Model IR", "nn ops, modules with FQNs", 100, ["tp-import"]),
         ("Annotated IR", "+ mesh, placements of parameters and boundaries", 200, ["tp-apply-plan"]),
         ("Sharded IR", "every value placed, every change a tp.redistribute", 300, ["tp-propagate"]),

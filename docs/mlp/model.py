@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The MLP of docs/IRByExample.md: writes model.pt, x.npy and y_ref.npy."""
+"""The MLP of docs/IRByExample.md: writes model.pt2, x.npy and y_ref.npy."""
 
 import numpy as np
 import torch
@@ -20,6 +20,6 @@ class MLP(nn.Module):
 torch.manual_seed(0)
 model = MLP().eval()
 x = torch.randn(8, 16)
-torch.jit.script(model).save("model.pt")
+torch.export.save(torch.export.export(model, (x,)), "model.pt2")
 np.save("x.npy", x.numpy())
 np.save("y_ref.npy", model(x).detach().numpy())

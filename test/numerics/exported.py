@@ -8,6 +8,7 @@ Exit code 1 when anything differs.
 import copy
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,7 @@ class Case:
         torch.export.save(program, folder / "model.pt2")
         flags = [flag for spec in specs for flag in ("--input", spec)]
         run("tp-import", folder / "model.pt2", *flags, "-o", folder / "model.mlir", "--weights", folder / "model.safetensors")
+        self.inputs = re.findall(r'tp.name = "([^"]+)"}', (folder / "model.mlir").read_text().split(") -> ")[0])
 
     def compile(self, ranks, plan, options=""):
         entries = "".join(f"\n  {name}: {style}" for name, style in plan.items())
