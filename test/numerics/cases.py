@@ -570,3 +570,6 @@ def difference(expected, actual):
     except AssertionError as error:
         return str(error)
     return None
+
+
+import index_cases  # at the end: it adds its cases with the functions above

@@ -199,6 +199,49 @@ inline constexpr Instance kInstances[] = {
     {"(%a: tensor<2x6x2xf32>, %b: tensor<4xi64>) -> tensor<2x4x2xf32>",
      "nn.index_select %a, %b dim 1 : (tensor<2x6x2xf32>, tensor<4xi64>) -> "
      "tensor<2x4x2xf32>"},
+    // Sorting, scans, writes at indices.
+    {"(%a: tensor<2x4xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)",
+     "nn.sort descending %a dim 1 count 3 : tensor<2x4xf32> -> "
+     "(tensor<2x3xf32>, tensor<2x3xi64>)",
+     2},
+    {"(%a: tensor<4x2xi64>) -> (tensor<4x2xi64>, tensor<4x2xi64>)",
+     "nn.sort %a dim 0 count 4 : tensor<4x2xi64> -> (tensor<4x2xi64>, "
+     "tensor<4x2xi64>)",
+     2},
+    {"(%a: tensor<2x4xf32>) -> tensor<2x4xf32>",
+     "nn.cumsum %a dim 1 : tensor<2x4xf32>"},
+    {"(%a: tensor<4x2xf32>) -> tensor<4x2xf32>",
+     "nn.cumsum reverse %a dim 0 : tensor<4x2xf32>"},
+    {"(%a: tensor<2x6xf32>, %b: tensor<2x4xi64>, %c: tensor<2x4xf32>) -> "
+     "tensor<2x6xf32>",
+     "nn.scatter copy %a, %b, %c dim 1 : (tensor<2x6xf32>, tensor<2x4xi64>, "
+     "tensor<2x4xf32>)"},
+    {"(%a: tensor<6x4xf32>, %b: tensor<4x2xi64>, %c: tensor<4x2xf32>) -> "
+     "tensor<6x4xf32>",
+     "nn.scatter add %a, %b, %c dim 0 : (tensor<6x4xf32>, tensor<4x2xi64>, "
+     "tensor<4x2xf32>)"},
+    {"(%a: tensor<2x6x2xf32>, %b: tensor<4xi64>, %c: tensor<2x4x2xf32>) -> "
+     "tensor<2x6x2xf32>",
+     "nn.scatter add %a, %b, %c dim 1 : (tensor<2x6x2xf32>, tensor<4xi64>, "
+     "tensor<2x4x2xf32>)"},
+    {"(%a: tensor<6x2xf32>, %b: tensor<4xi64>, %c: tensor<4x2xf32>) -> "
+     "tensor<6x2xf32>",
+     "nn.scatter copy %a, %b, %c dim 0 : (tensor<6x2xf32>, tensor<4xi64>, "
+     "tensor<4x2xf32>)"},
+    {"(%a: tensor<6x2xf32>, %b: tensor<4xi64>, %c: tensor<4x2xf32>) -> "
+     "tensor<6x2xf32>",
+     "nn.scatter max %a, %b, %c dim 0 : (tensor<6x2xf32>, tensor<4xi64>, "
+     "tensor<4x2xf32>)"},
+    // Products of groups.
+    {"(%a: tensor<4x2xf32>, %b: tensor<3x2x6xf32>, %c: tensor<4xi64>) -> "
+     "tensor<4x6xf32>",
+     "nn.grouped_matmul %a, %b bounds %c : (tensor<4x2xf32>, "
+     "tensor<3x2x6xf32>, "
+     "tensor<4xi64>) -> tensor<4x6xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x6xf32>, %c: tensor<4xi64>) -> "
+     "tensor<3x2x6xf32>",
+     "nn.grouped_outer_sum %a, %b bounds %c : (tensor<4x2xf32>, "
+     "tensor<4x6xf32>, tensor<4xi64>) -> tensor<3x2x6xf32>"},
     // Losses.
     {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<f32>",
      "nn.cross_entropy mean %a, %b ignore -100 smoothing 0.0 loss_parallel : "

@@ -301,6 +301,12 @@ constexpr Omission kOmissions[] = {
     {"nn.slice: (Shard(1)) -> (Shard(1))",
      "of every second element; right only where blocks begin at a multiple of "
      "the step"},
+    {"nn.scatter: (Partial(sum)) (Shard(0)) (Shard(0)) -> (Partial(sum))",
+     "what is added to is zero as a rule, the same on all ranks"},
+    {"nn.scatter: (Partial(sum)) (Shard(0)) (Shard(1)) -> (Partial(sum))",
+     "as before"},
+    {"nn.scatter: (Replicate) (Shard(0)) (Shard(0)) -> (Partial(max))",
+     "maxima aren't worth a second form of the rule"},
     {"nn.cross_entropy: (Replicate) (Replicate) (Partial(sum)) -> "
      "(Partial(sum))",
      "weights of classes are never Partial"},

@@ -31,6 +31,31 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }
 
+def ConvertRoutingToTPRT : Pass<"convert-routing-to-tprt"> {
+  let summary = "Turn sorts and products of groups into ops of the runtime";
+  let description = [{
+    `nn.sort` becomes `tprt.sort`, which sorts; `nn.grouped_matmul` and `nn.grouped_outer_sum` become
+    `tprt.grouped_gemm`, which multiplies each group as one matrix. Both are for programs for the
+    host. For devices, `--convert-nn-to-linalg` expands them into linalg ops.
+
+    ```mlir
+    %v, %i = nn.sort descending %0 dim 1 count 2 : tensor<4x8xf32> -> (tensor<4x2xf32>, tensor<4x2xi64>)
+    ```
+
+    becomes
+
+    ```mlir
+    %a = tensor.empty() : tensor<4x2xf32>
+    %b = tensor.empty() : tensor<4x2xi64>
+    %v, %i = tprt.sort descending %0 into %a, %b dim 1
+      : tensor<4x8xf32> into tensor<4x2xf32>, tensor<4x2xi64> -> tensor<4x2xf32>, tensor<4x2xi64>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
 def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
   let summary = "Express nn ops by linalg ops on tensors";
   let description = [{
@@ -80,7 +105,7 @@ def ConvertNNToLinalg : Pass<"convert-nn-to-linalg"> {
 def FoldTransposeIntoContraction : Pass<"fold-transpose-into-contraction"> {
   let summary = "Read and write contractions in the layout of their neighbors";
   let description = [{
-    A transpose that feeds a contraction or `tprt.attention`, or that is the only user of its
+    A transpose that feeds a contraction, `tprt.attention` or `tprt.grouped_gemm`, or that is the only user of its
     result, is folded into the indexing map of the contraction. GEMM and attention take strides, so
     there is no need to move the data. Transposes move across the reshapes between them and the
     contraction.

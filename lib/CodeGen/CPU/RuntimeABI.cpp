@@ -16,7 +16,20 @@ static tprt_dtype getDtype(Type type) {
     return TPRT_F32;
   if (type.isF64())
     return TPRT_F64;
-  return type.isF16() ? TPRT_F16 : TPRT_BF16;
+  if (type.isF16())
+    return TPRT_F16;
+  if (type.isBF16())
+    return TPRT_BF16;
+  switch (type.getIntOrFloatBitWidth()) {
+  case 8:
+    return TPRT_I8;
+  case 16:
+    return TPRT_I16;
+  case 32:
+    return TPRT_I32;
+  default:
+    return TPRT_I64;
+  }
 }
 
 static tprt_activation
@@ -139,4 +152,51 @@ tp::getRuntimeArguments(tprt::AttentionGradientOp op) {
               getStrides(op, op.getKeyGradientMutable(), Column, Depth),
           .value_gradient =
               getStrides(op, op.getValueGradientMutable(), Column, Width)};
+}
+
+tprt_grouped_gemm_args tp::getRuntimeArguments(tprt::GroupedGemmOp op) {
+  using Op = tprt::GroupedGemmOp;
+  SmallVector<int64_t> sizes = op.getLoopSizes();
+  // The strides of an operand, which is dense, by loop.
+  std::array<std::array<int64_t, 4>, 3> strides = {};
+  for (auto [number, operand] : llvm::enumerate(op.getMapped())) {
+    auto type = cast<MemRefType>(operand->get().getType());
+    AffineMap map = op.getMap(number);
+    int64_t stride = 1;
+    for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+      strides[number][map.getDimPosition(dim)] = stride;
+      stride *= type.getDimSize(dim);
+    }
+  }
+  auto &[a, b, c] = strides;
+  auto getElement = [](Value buffer) {
+    return getDtype(cast<MemRefType>(buffer.getType()).getElementType());
+  };
+  bool sumsRows = op.sumsRows();
+  return {.dtype = getElement(op.getA()),
+          .bounds_dtype = getElement(op.getBounds()),
+          .sums_rows = sumsRows,
+          .groups = sizes[Op::Group],
+          .m = sizes[Op::Row],
+          .n = sizes[Op::Column],
+          .k = sizes[Op::Depth],
+          .a_row = a[Op::Row],
+          .a_col = a[Op::Depth],
+          .b_group = b[Op::Group],
+          .b_row = b[sumsRows ? Op::Row : Op::Depth],
+          .b_col = b[Op::Column],
+          .c_group = c[Op::Group],
+          .c_row = c[sumsRows ? Op::Depth : Op::Row]};
+}
+
+tprt_sort_args tp::getRuntimeArguments(tprt::SortOp op) {
+  auto input = cast<MemRefType>(op.getInput().getType());
+  ArrayRef<int64_t> shape = input.getShape();
+  int64_t dim = op.getDim();
+  return {.dtype = getDtype(input.getElementType()),
+          .descending = op.getDescending(),
+          .outer = ShapedType::getNumElements(shape.take_front(dim)),
+          .size = shape[dim],
+          .inner = ShapedType::getNumElements(shape.drop_front(dim + 1)),
+          .count = cast<MemRefType>(op.getValues().getType()).getDimSize(dim)};
 }

@@ -81,7 +81,8 @@ class ConvertTPRTToCalls
           TypeSwitch<Operation *, Value>(op)
               .Case<tprt::GemmOp, tprt::CollectiveOp, tprt::CollectiveStartOp,
                     tprt::CollectiveWaitOp, tprt::AttentionOp,
-                    tprt::AttentionGradientOp, tprt::FillOp, gpu::LaunchFuncOp,
+                    tprt::AttentionGradientOp, tprt::GroupedGemmOp,
+                    tprt::SortOp, tprt::FillOp, gpu::LaunchFuncOp,
                     tprt::ParallelOp, tprt::CheckIndexOp>(
                   [&](auto op) { return lower(b, op); });
       op->erase();
@@ -338,6 +339,25 @@ class ConvertTPRTToCalls
          getPointer(b, op.getGradient()), getPointer(b, op.getQueryGradient()),
          getPointer(b, op.getKeyGradient()),
          getPointer(b, op.getValueGradient())});
+  }
+
+  Value lower(OpBuilder &b, tprt::GroupedGemmOp op) {
+    Location loc = op.getLoc();
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_grouped_gemm),
+        {context,
+         getAddress(b, loc, "grouped_gemm_args_", getRuntimeArguments(op)),
+         getPointer(b, op.getA()), getPointer(b, op.getB()),
+         getPointer(b, op.getBounds()), getPointer(b, op.getOutput())});
+  }
+
+  Value lower(OpBuilder &b, tprt::SortOp op) {
+    Location loc = op.getLoc();
+    return call(b, loc, TPRT_FUNCTION(tprt_sort),
+                {context,
+                 getAddress(b, loc, "sort_args_", getRuntimeArguments(op)),
+                 getPointer(b, op.getInput()), getPointer(b, op.getValues()),
+                 getPointer(b, op.getIndices())});
   }
 
   /// Looks for the first index out of range, then reports it. Loops can't end

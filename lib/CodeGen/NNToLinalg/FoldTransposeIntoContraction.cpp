@@ -180,30 +180,46 @@ private:
   }
 };
 
-/// attention(transpose(x)) reads x through another map.
+/// attention(transpose(x)) reads x through another map, and so does a product of
+/// groups.
 template <typename OpT>
-struct FoldAttentionOperand : OpRewritePattern<OpT> {
+struct FoldCallOperand : OpRewritePattern<OpT> {
   using OpRewritePattern<OpT>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
-    for (OpOperand &operand : op->getOpOperands()) {
+    for (auto [number, operand] : llvm::enumerate(getMapped(op))) {
       std::optional<Transpose> transpose =
-          matchTranspose(operand.get().getDefiningOp());
-      if (!transpose || op.isDpsInit(&operand))
+          matchTranspose(operand->get().getDefiningOp());
+      if (!transpose || op.isDpsInit(operand))
         continue;
-      unsigned number = operand.getOperandNumber();
+      AffineMap map = transpose->map.compose(op.getMap(number));
+      if (!isReadable(op, map))
+        continue;
       SmallVector<Attribute> maps(op.getMaps().getValue());
-      maps[number] =
-          AffineMapAttr::get(transpose->map.compose(op.getMap(number)));
+      maps[number] = AffineMapAttr::get(map);
       rewriter.modifyOpInPlace(op, [&] {
-        operand.set(transpose->input);
+        operand->set(transpose->input);
         op.setMapsAttr(rewriter.getArrayAttr(maps));
       });
       return success();
     }
     return failure();
   }
+
+private:
+  /// The operands that `maps` are for.
+  static SmallVector<OpOperand *, 3> getMapped(tprt::GroupedGemmOp op) {
+    return op.getMapped();
+  }
+  static SmallVector<OpOperand *> getMapped(Operation *op) {
+    return llvm::map_to_vector(op->getOpOperands(),
+                               [](OpOperand &operand) { return &operand; });
+  }
+  static bool isReadable(tprt::GroupedGemmOp op, AffineMap map) {
+    return map.getDimPosition(map.getNumResults() - 1) != op.Group;
+  }
+  static bool isReadable(Operation *, AffineMap) { return true; }
 };
 
 /// transpose(attention) is attention that writes through another map.
@@ -324,14 +340,14 @@ struct FoldTransposeIntoContraction
     : tp::impl::FoldTransposeIntoContractionBase<FoldTransposeIntoContraction> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<FoldOperand, FoldResult, FoldAttentionOperand<tprt::AttentionOp>,
-             FoldAttentionOperand<tprt::AttentionGradientOp>,
-             FoldAttentionResult<tprt::AttentionOp>,
-             FoldAttentionResult<tprt::AttentionGradientOp>,
-             MoveTransposeBelowExpand,
-             MoveTransposeAboveCollapse<linalg::TransposeOp>,
-             MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());
+    patterns.add<FoldOperand, FoldResult, FoldCallOperand<tprt::AttentionOp>,
+                 FoldCallOperand<tprt::AttentionGradientOp>,
+                 FoldCallOperand<tprt::GroupedGemmOp>,
+                 FoldAttentionResult<tprt::AttentionOp>,
+                 FoldAttentionResult<tprt::AttentionGradientOp>,
+                 MoveTransposeBelowExpand,
+                 MoveTransposeAboveCollapse<linalg::TransposeOp>,
+                 MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());
     // Erases copies that no longer move anything.
     linalg::GenericOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "LookupLowering.h"
-#include "LinalgBuilders.h"
 #include "LoweringPatterns.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,12 +89,10 @@ Value mlir::tp::nnlinalg::buildSafeIndex(ImplicitLocOpBuilder &b, Value index,
   return arith::IndexCastOp::create(b, b.getIndexType(), safe);
 }
 
-/// Looks `table` up along `dim`: loops over `type`'s shape read the index
-/// through `indexMap`; the other coordinates are the loops `loops`, one for
-/// each dimension of the table (that of `dim` is not used).
-static Value buildLookup(ImplicitLocOpBuilder &b, RankedTensorType type,
-                         Value table, int64_t dim, Operand index,
-                         ArrayRef<int64_t> loops) {
+Value mlir::tp::nnlinalg::buildLookup(ImplicitLocOpBuilder &b,
+                                      RankedTensorType type, Value table,
+                                      int64_t dim, Operand index,
+                                      ArrayRef<int64_t> loops) {
   int64_t bound = getTensorType(table).getDimSize(dim);
   if (getTensorType(table).getNumElements() == 0) {
     // There is nothing to read, and no index that would pass the check.

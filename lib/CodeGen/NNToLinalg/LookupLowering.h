@@ -4,7 +4,7 @@
 #ifndef TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H
 #define TP_LIB_CODEGEN_NNTOLINALG_LOOKUPLOWERING_H
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "LinalgBuilders.h"
 
 #include <optional>
 
@@ -15,6 +15,12 @@ namespace mlir::tp::nnlinalg {
 void buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op, Value indices,
                      int64_t bound,
                      std::optional<int64_t> ignored = std::nullopt);
+
+/// Looks `table` up along `dim`: loops over `type`'s shape read the index
+/// through its map; the other coordinates are the loops `loops`, one for each
+/// dimension of the table (that of `dim` is not used).
+Value buildLookup(ImplicitLocOpBuilder &b, RankedTensorType type, Value table,
+                  int64_t dim, Operand index, ArrayRef<int64_t> loops);
 
 /// In a scalar body: `index` as type index, or 0 if it is not in [0, bound).
 Value buildSafeIndex(ImplicitLocOpBuilder &b, Value index, int64_t bound);

@@ -24,6 +24,8 @@ void populateLookupPatterns(RewritePatternSet &patterns);
 void populateTrainingPatterns(RewritePatternSet &patterns);
 /// `onDevice`: for many threads, without an order between them.
 void populateScatterPatterns(RewritePatternSet &patterns, bool onDevice);
+void populateIndexPatterns(RewritePatternSet &patterns, bool onDevice);
+void populateGroupedPatterns(RewritePatternSet &patterns);
 void populateLossPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::tp::nnlinalg

@@ -45,6 +45,8 @@ void tp::convertNNToLinalg(Operation *root, bool onDevice) {
   nnlinalg::populateLossPatterns(patterns);
   nnlinalg::populateTrainingPatterns(patterns);
   nnlinalg::populateScatterPatterns(patterns, onDevice);
+  nnlinalg::populateIndexPatterns(patterns, onDevice);
+  nnlinalg::populateGroupedPatterns(patterns);
   walkAndApplyPatterns(root, std::move(patterns));
 }
 

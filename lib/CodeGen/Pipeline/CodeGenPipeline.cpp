@@ -65,6 +65,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addPass(createLocateOrigins());
   pm.addPass(createCreateEntryPoint());
   pm.addPass(createConvertAttentionToTPRT());
+  if (!isForDevice)
+    pm.addPass(createConvertRoutingToTPRT());
   pm.addPass(createConvertNNToLinalg({/*onDevice=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(tosa::createTosaMakeBroadcastablePass());
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalgNamed());

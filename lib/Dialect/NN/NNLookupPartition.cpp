@@ -30,12 +30,23 @@ static Value zeros(ImplicitLocOpBuilder &b, Type type) {
   return filled(b, cast<RankedTensorType>(type), 0);
 }
 
+/// Where this rank's part of a dimension of size `size` begins.
+static Value getOffset(ImplicitLocOpBuilder &b, Type element, int64_t size,
+                       ArrayRef<tp::AxisRefAttr> axes, tp::MeshOp mesh) {
+  Value offset = tp::ShardOffsetOp::create(
+      b, RankedTensorType::get({}, b.getI64Type()), b.getI64IntegerAttr(size),
+      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      tp::AxisListAttr::get(b.getContext(), axes));
+  return castTo(b, offset, element);
+}
+
 /// This rank has `numRows` of all `size` rows, which `axes` split.
 static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
                                   int64_t size, int64_t numRows,
                                   ArrayRef<tp::AxisRefAttr> axes,
                                   tp::MeshOp mesh) {
   Type element = elementOf(indices);
+  Value first = getOffset(b, element, size, axes, mesh);
   auto inRange = [&](Value value, int64_t end) -> Value {
     Value isNatural =
         compare(b, ComparePredicate::GE, value, integer(b, element, 0));
@@ -43,11 +54,7 @@ static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
         b, isNatural,
         compare(b, ComparePredicate::LT, value, integer(b, element, end)));
   };
-  Value first = tp::ShardOffsetOp::create(
-      b, RankedTensorType::get({}, b.getI64Type()), b.getI64IntegerAttr(size),
-      FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-      tp::AxisListAttr::get(b.getContext(), axes));
-  Value relative = sub(b, indices, castTo(b, first, element));
+  Value relative = sub(b, indices, first);
   Value mine = inRange(relative, numRows);
   Value other =
       select(b, inRange(indices, size), integer(b, element, 0), indices);
@@ -125,4 +132,49 @@ ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
   Value own = keep(b, asColumn(b, mine), operands[1]);
   return SmallVector<Value>{
       withBound(ScatterAddRowsOp::create(b, types[0], index, own), size)};
+}
+
+//===----------------------------------------------------------------------===//
+// Groups of rows
+//===----------------------------------------------------------------------===//
+
+/// The bounds of this rank's `localSize` groups of all `size` ones.
+static Value buildLocalBounds(ImplicitLocOpBuilder &b, Value bounds,
+                              int64_t size, int64_t localSize,
+                              ArrayRef<tp::AxisRefAttr> axes, tp::MeshOp mesh) {
+  if (axes.empty())
+    return bounds;
+  Type element = elementOf(bounds);
+  Value first = getOffset(b, element, size, axes, mesh);
+  Value places = add(b, iota(b, {localSize + 1}, 0, element), first);
+  return IndexSelectOp::create(b, bounds, places, 0);
+}
+
+FailureOr<SmallVector<Value>> GroupedMatmulOp::partition(OpBuilder &builder,
+                                                         ValueRange operands,
+                                                         TypeRange types,
+                                                         const OpSplit &split) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  int64_t numGroups = shapeOf(operands[1])[0];
+  if (numGroups == 0)
+    return SmallVector<Value>{zeros(b, types[0])};
+  Value bounds = buildLocalBounds(
+      b, operands[2], getWeight().getType().getDimSize(0), numGroups,
+      split.factorAxes[getShardingRule().operands[1][0][0]], split.mesh);
+  return SmallVector<Value>{
+      GroupedMatmulOp::create(b, operands[0], operands[1], bounds)};
+}
+
+FailureOr<SmallVector<Value>>
+GroupedOuterSumOp::partition(OpBuilder &builder, ValueRange operands,
+                             TypeRange types, const OpSplit &split) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  int64_t numGroups = cast<RankedTensorType>(types[0]).getDimSize(0);
+  if (numGroups == 0)
+    return SmallVector<Value>{zeros(b, types[0])};
+  Value bounds = buildLocalBounds(
+      b, operands[2], getType().getDimSize(0), numGroups,
+      split.factorAxes[getShardingRule().results[0][0][0]], split.mesh);
+  return SmallVector<Value>{
+      GroupedOuterSumOp::create(b, operands[0], operands[1], bounds)};
 }

@@ -4,6 +4,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Blocks.h"
@@ -270,6 +271,35 @@ ShardingRule IndexSelectOp::getIndexSelectRule() {
   rule.operands[1] = {{along}};
   rule.results[0][getDim()].push_back(along);
   return rule.linear({LinearSet{0}});
+}
+
+ShardingRule SortOp::getSortRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  rule.results.push_back(rule.results.front());
+  return rule;
+}
+
+/// Copies and sums are linear in input and source together, and in the source if
+/// the input is zero.
+ShardingRule ScatterOp::getScatterRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  auto source = getSource().getType();
+  if (namesSlices())
+    rule.operands[1] = {{}};
+  else
+    // If the source is smaller than the input, positions don't correspond.
+    for (int64_t dim = 0; dim < source.getRank(); ++dim)
+      if (dim != static_cast<int64_t>(getDim()) &&
+          source.getDimSize(dim) != getType().getDimSize(dim))
+        rule.wholeResultDim(dim);
+  bool isLinear =
+      getKind() == ScatterKind::Copy || getKind() == ScatterKind::Add;
+  if (isLinear)
+    rule.linear({LinearSet{0, 2}});
+  if (isLinear && (matchPattern(getInput(), m_Zero()) ||
+                   matchPattern(getInput(), m_AnyZeroFloat())))
+    rule.linear({LinearSet{2}});
+  return rule;
 }
 
 /// input (n, c, d…), target (n, d…), weight (c); `classKind` is the kind of the

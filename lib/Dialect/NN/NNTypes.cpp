@@ -202,6 +202,39 @@ LogicalResult IndexSelectOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   return infer(adaptor.getInput(), shape, types);
 }
 
+LogicalResult SortOp::inferReturnTypes(MLIRContext *context, OptionalLocation,
+                                       Adaptor adaptor, Types &types) {
+  Value input = adaptor.getInput();
+  SmallVector<int64_t> shape(shapeOf(input));
+  if (adaptor.getDim() < shape.size())
+    shape[adaptor.getDim()] = adaptor.getCount();
+  types.push_back(typeOf(input).clone(shape));
+  types.push_back(RankedTensorType::get(shape, IntegerType::get(context, 64)));
+  return success();
+}
+
+LogicalResult GroupedMatmulOp::inferReturnTypes(MLIRContext *, OptionalLocation,
+                                                Adaptor adaptor, Types &types) {
+  ArrayRef<int64_t> input = shapeOf(adaptor.getInput()),
+                    weight = shapeOf(adaptor.getWeight());
+  if (input.empty() || weight.empty())
+    return inferAny(adaptor.getInput(), types);
+  return infer(adaptor.getInput(), {input.front(), weight.back()}, types);
+}
+
+LogicalResult GroupedOuterSumOp::inferReturnTypes(MLIRContext *,
+                                                  OptionalLocation,
+                                                  Adaptor adaptor,
+                                                  Types &types) {
+  ArrayRef<int64_t> lhs = shapeOf(adaptor.getLhs()),
+                    rhs = shapeOf(adaptor.getRhs()),
+                    bounds = shapeOf(adaptor.getBounds());
+  if (lhs.empty() || rhs.empty() || bounds.empty())
+    return inferAny(adaptor.getLhs(), types);
+  return infer(adaptor.getLhs(), {bounds.front() - 1, lhs.back(), rhs.back()},
+               types);
+}
+
 template <typename AdaptorT>
 static LogicalResult inferLoss(AdaptorT adaptor, Types &types) {
   bool isReduced = adaptor.getReduction() != LossReduction::None;

@@ -347,6 +347,84 @@ LogicalResult IndexSelectOp::verify() {
   return verifyResultType(*this);
 }
 
+LogicalResult SortOp::verify() {
+  auto input = getInput().getType();
+  if (failed(verifyDim(*this, getDim(), input)))
+    return failure();
+  int64_t count = getCount(), size = input.getDimSize(getDim());
+  if (count < 0 || count > size)
+    return emitOpError() << "count should be from 0 to " << size << ", found "
+                         << count;
+  SmallVector<Type> types = inferTypes(*this);
+  if (getValues().getType() != types[0] || getIndices().getType() != types[1])
+    return emitOpError() << "results should be " << types[0] << " and "
+                         << types[1] << ", found " << getValues().getType()
+                         << " and " << getIndices().getType();
+  return success();
+}
+
+LogicalResult CumSumOp::verify() {
+  return verifyDim(*this, getDim(), getType());
+}
+
+LogicalResult ScatterOp::verify() {
+  auto input = getInput().getType(), index = getIndex().getType(),
+       source = getSource().getType();
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, input)))
+    return failure();
+  if (source.getRank() != input.getRank() ||
+      source.getElementType() != input.getElementType())
+    return emitOpError() << "input and source must have one rank and one "
+                            "element type, found "
+                         << input << " and " << source;
+  if (namesSlices() ? index.getDimSize(0) != source.getDimSize(dim)
+                    : index.getShape() != source.getShape())
+    return emitOpError() << "index should have the shape of the source "
+                         << source << ", or only the size of its dimension "
+                         << dim << ", found " << index;
+  for (int64_t d = 0; d < input.getRank(); ++d)
+    if (d != dim &&
+        (namesSlices() ? source.getDimSize(d) != input.getDimSize(d)
+                       : source.getDimSize(d) > input.getDimSize(d)))
+      return emitOpError() << "source " << source << " doesn't fit input "
+                           << input << " in dimension " << d;
+  bool isNumber = input.getElementType().isFloat() ||
+                  (input.getElementType().isSignlessInteger() &&
+                   !input.getElementType().isInteger(1));
+  if (getKind() != ScatterKind::Copy && !isNumber)
+    return emitOpError() << "of kind '" << stringifyScatterKind(getKind())
+                         << "' needs numbers, found " << input;
+  return success();
+}
+
+LogicalResult GroupedMatmulOp::verify() {
+  auto input = getInput().getType(), weight = getWeight().getType(),
+       bounds = getBounds().getType();
+  if (input.getRank() != 2 || weight.getRank() != 3 || bounds.getRank() != 1 ||
+      input.getDimSize(1) != weight.getDimSize(1) ||
+      bounds.getDimSize(0) != weight.getDimSize(0) + 1)
+    return emitOpError() << "needs (m, k), (e, k, n) and (e + 1), found "
+                         << input << ", " << weight << " and " << bounds;
+  if (weight.getElementType() != input.getElementType())
+    return emitOpError() << "operands must have one element type, found "
+                         << input << " and " << weight;
+  return verifyResultType(*this);
+}
+
+LogicalResult GroupedOuterSumOp::verify() {
+  auto lhs = getLhs().getType(), rhs = getRhs().getType(),
+       bounds = getBounds().getType();
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 || bounds.getRank() != 1 ||
+      lhs.getDimSize(0) != rhs.getDimSize(0) || bounds.getDimSize(0) == 0)
+    return emitOpError() << "needs (m, k), (m, n) and (e + 1), found " << lhs
+                         << ", " << rhs << " and " << bounds;
+  if (rhs.getElementType() != lhs.getElementType())
+    return emitOpError() << "operands must have one element type, found " << lhs
+                         << " and " << rhs;
+  return verifyResultType(*this);
+}
+
 template <typename OpT>
 static LogicalResult verifyClassLoss(OpT op) {
   auto input = op.getInput().getType(), target = op.getTarget().getType();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "DenseBuffers.h"
 #include "tp/Dialect/TP/Elements.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -93,11 +94,9 @@ OpaqueOp::bufferize(RewriterBase &rewriter,
 // CollectiveOp
 //===----------------------------------------------------------------------===//
 
-/// `buffer` if it is dense, else a new dense buffer of the same shape and
-/// element type; with `copy`, the new buffer holds a copy.
-static FailureOr<Value>
-getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
-         const bufferization::BufferizationOptions &options) {
+FailureOr<Value>
+tprt::getDense(RewriterBase &rewriter, Location loc, Value buffer, bool copy,
+               const bufferization::BufferizationOptions &options) {
   auto type = cast<MemRefType>(buffer.getType());
   if (memref::isStaticShapeAndContiguousRowMajor(type))
     return buffer;

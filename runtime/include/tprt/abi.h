@@ -145,6 +145,30 @@ typedef struct tprt_attention_gradient_args {
   tprt_attention_strides query_gradient, key_gradient, value_gradient;
 } tprt_attention_gradient_args;
 
+/// Products of groups of rows. A has `m` rows of `k` elements; group g consists
+/// of rows bounds[g] to bounds[g + 1] - 1. All sizes and strides count elements;
+/// C's column stride is 1, and one of the strides of rows and columns of A and
+/// of B is 1.
+typedef struct tprt_grouped_gemm_args {
+  int32_t dtype;        ///< TPRT_F32 .. TPRT_BF16, of A, B and C
+  int32_t bounds_dtype; ///< TPRT_I64 or TPRT_I32
+  /// 0: B has a k x n matrix for each group, and C m rows of n elements. Else B
+  /// has m rows of n elements, and C a k x n matrix for each group.
+  int64_t sums_rows;
+  int64_t groups, m, n, k;
+  int64_t a_row, a_col;
+  int64_t b_group, b_row, b_col;
+  int64_t c_group, c_row;
+} tprt_grouped_gemm_args;
+
+/// Sorting along the middle one of three dimensions, of dense arrays: the input
+/// is outer x size x inner, the results are outer x count x inner.
+typedef struct tprt_sort_args {
+  int32_t dtype;      ///< any but TPRT_I1 and TPRT_UI8
+  int32_t descending; ///< non-zero: the largest elements, the largest first
+  int64_t outer, size, inner, count;
+} tprt_sort_args;
+
 /// How many threads run a kernel, as in cuLaunchKernel.
 typedef struct tprt_launch_args {
   uint32_t grid[3], block[3]; ///< blocks of the grid, threads of a block
@@ -226,6 +250,20 @@ TPRT_API int32_t tprt_attention_gradient(
     tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
+
+/// For each group g, its rows of C = its rows of A * B[g]; rows in no group
+/// become 0, and those in several ones a sum. With sums_rows, C[g] = (its rows of A)^T * its rows of B. f16 and
+/// bf16 are computed in f32 and rounded once. Fails if a bound isn't in
+/// [0, m].
+TPRT_API int32_t tprt_grouped_gemm(tprt_rank *ctx,
+                                   const tprt_grouped_gemm_args *args,
+                                   const void *a, const void *b,
+                                   const void *bounds, void *c);
+
+/// The first `count` elements in order, and their positions in the input, as
+/// i64. NaN counts as the largest number. Equal elements keep their order.
+TPRT_API int32_t tprt_sort(tprt_rank *ctx, const tprt_sort_args *args,
+                           const void *input, void *values, void *indices);
 
 /// Runs iterations [begin, end) of a kernel. `arguments` holds the values of
 /// its other parameters, 8 bytes each.

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "cpu/Attention.h"
+#include "cpu/GroupedGemm.h"
+#include "cpu/Sort.h"
 #include "exec/Rank.h"
 #include "support/Parallel.h"
 
@@ -141,6 +143,31 @@ int32_t tprt_attention_gradient(tprt_rank *ctx,
     else
       attentionGradient(*args, query, key, value, mask, gradient, queryGradient,
                         keyGradient, valueGradient, ctx->gemm);
+  });
+}
+
+/// For calls that only programs for the host make.
+static void requireHost(const tprt_rank &rank) {
+  if (rank.stream)
+    throw executionError("the program makes a call for the host, but its "
+                         "manifest says that it is for a device");
+}
+
+int32_t tprt_grouped_gemm(tprt_rank *ctx, const tprt_grouped_gemm_args *args,
+                          const void *a, const void *b, const void *bounds,
+                          void *c) {
+  return guarded(*ctx, [&] {
+    requireHost(*ctx);
+    groupedGemm(*args, a, b, bounds, c, ctx->gemm);
+  });
+}
+
+int32_t tprt_sort(tprt_rank *ctx, const tprt_sort_args *args, const void *input,
+                  void *values, void *indices) {
+  return guarded(*ctx, [&] {
+    requireHost(*ctx);
+    sort(*args, input, values, static_cast<int64_t *>(indices),
+         ctx->gemm.getThreads());
   });
 }
 

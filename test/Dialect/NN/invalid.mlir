@@ -459,3 +459,107 @@ func.func @pool_shape(%x: tensor<2x8x8xf32>) {
   %0 = nn.pool max %x size [2, 2] stride [2, 2] padding [0, 0] dilation [1, 1] : tensor<2x8x8xf32> -> tensor<3x4x4xf32>
   return
 }
+
+// -----
+
+func.func @sort_dim(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{'nn.sort' op dimension 2 is out of range for 'tensor<2x8xf32>'}}
+  %0:2 = nn.sort %x dim 2 count 1 : tensor<2x8xf32> -> (tensor<2x8xf32>, tensor<2x8xi64>)
+  return
+}
+
+// -----
+
+func.func @sort_count(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{'nn.sort' op count should be from 0 to 8, found 9}}
+  %0:2 = nn.sort %x dim 1 count 9 : tensor<2x8xf32> -> (tensor<2x9xf32>, tensor<2x9xi64>)
+  return
+}
+
+// -----
+
+func.func @sort_results(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{'nn.sort' op results should be 'tensor<2x3xf32>' and 'tensor<2x3xi64>', found 'tensor<2x8xf32>' and 'tensor<2x3xi64>'}}
+  %0:2 = nn.sort %x dim 1 count 3 : tensor<2x8xf32> -> (tensor<2x8xf32>, tensor<2x3xi64>)
+  return
+}
+
+// -----
+
+func.func @cumsum_dim(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{'nn.cumsum' op dimension 2 is out of range for 'tensor<2x8xf32>'}}
+  %0 = nn.cumsum %x dim 2 : tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_dim(%x: tensor<2x8xf32>, %i: tensor<2x8xi64>) {
+  // expected-error@+1 {{'nn.scatter' op dimension 2 is out of range for 'tensor<2x8xf32>'}}
+  %0 = nn.scatter copy %x, %i, %x dim 2 : (tensor<2x8xf32>, tensor<2x8xi64>, tensor<2x8xf32>)
+  return
+}
+
+// -----
+
+func.func @scatter_element(%x: tensor<2x8xf32>, %i: tensor<2x8xi64>, %s: tensor<2x8xf64>) {
+  // expected-error@+1 {{'nn.scatter' op input and source must have one rank and one element type, found 'tensor<2x8xf32>' and 'tensor<2x8xf64>'}}
+  %0 = nn.scatter copy %x, %i, %s dim 1 : (tensor<2x8xf32>, tensor<2x8xi64>, tensor<2x8xf64>)
+  return
+}
+
+// -----
+
+func.func @scatter_index(%x: tensor<2x8xf32>, %i: tensor<2x4xi64>, %s: tensor<2x3xf32>) {
+  // expected-error@+1 {{'nn.scatter' op index should have the shape of the source 'tensor<2x3xf32>', or only the size of its dimension 1, found 'tensor<2x4xi64>'}}
+  %0 = nn.scatter copy %x, %i, %s dim 1 : (tensor<2x8xf32>, tensor<2x4xi64>, tensor<2x3xf32>)
+  return
+}
+
+// -----
+
+func.func @scatter_source(%x: tensor<2x8xf32>, %i: tensor<3xi64>, %s: tensor<1x3xf32>) {
+  // expected-error@+1 {{'nn.scatter' op source 'tensor<1x3xf32>' doesn't fit input 'tensor<2x8xf32>' in dimension 0}}
+  %0 = nn.scatter copy %x, %i, %s dim 1 : (tensor<2x8xf32>, tensor<3xi64>, tensor<1x3xf32>)
+  return
+}
+
+// -----
+
+func.func @scatter_kind(%x: tensor<8xi1>, %i: tensor<3xi64>, %s: tensor<3xi1>) {
+  // expected-error@+1 {{'nn.scatter' op of kind 'add' needs numbers, found 'tensor<8xi1>'}}
+  %0 = nn.scatter add %x, %i, %s dim 0 : (tensor<8xi1>, tensor<3xi64>, tensor<3xi1>)
+  return
+}
+
+// -----
+
+func.func @grouped_matmul(%x: tensor<16x8xf32>, %w: tensor<4x6x8xf32>, %e: tensor<5xi32>) {
+  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<4x6x8xf32>' and 'tensor<5xi32>'}}
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x6x8xf32>, tensor<5xi32>) -> tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @grouped_matmul_element(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf64>, %e: tensor<5xi32>) {
+  // expected-error@+1 {{'nn.grouped_matmul' op operands must have one element type, found 'tensor<16x8xf32>' and 'tensor<4x8x6xf64>'}}
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf64>, tensor<5xi32>) -> tensor<16x6xf32>
+  return
+}
+
+// -----
+
+func.func @grouped_outer_sum(%x: tensor<16x8xf32>, %g: tensor<8x6xf32>, %e: tensor<5xi32>) {
+  // expected-error@+1 {{'nn.grouped_outer_sum' op needs (m, k), (m, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<8x6xf32>' and 'tensor<5xi32>'}}
+  %0 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<8x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
+  return
+}
+
+// -----
+
+func.func @grouped_outer_sum_element(%x: tensor<16x8xf32>, %g: tensor<16x6xf64>, %e: tensor<5xi32>) {
+  // expected-error@+1 {{'nn.grouped_outer_sum' op operands must have one element type, found 'tensor<16x8xf32>' and 'tensor<16x6xf64>'}}
+  %0 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<16x6xf64>, tensor<5xi32>) -> tensor<4x8x6xf32>
+  return
+}

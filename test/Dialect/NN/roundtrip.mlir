@@ -180,6 +180,38 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi
   return
 }
 
+// CHECK-LABEL: func.func @indices
+func.func @indices(%x: tensor<4x8xf32>, %i: tensor<4x3xi64>, %j: tensor<3xi32>, %s: tensor<4x3xf32>, %b: tensor<8x2xi1>, %c: tensor<3x2xi1>) {
+  // CHECK: nn.sort %{{.*}} dim 1 count 8 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
+  %0:2 = nn.sort %x dim 1 count 8 : tensor<4x8xf32> -> (tensor<4x8xf32>, tensor<4x8xi64>)
+  // CHECK: nn.sort descending %{{.*}} dim 0 count 2 : tensor<4x8xf32> -> (tensor<2x8xf32>, tensor<2x8xi64>)
+  %1:2 = nn.sort descending %x dim 0 count 2 : tensor<4x8xf32> -> (tensor<2x8xf32>, tensor<2x8xi64>)
+  // CHECK: nn.cumsum %{{.*}} dim 1 : tensor<4x8xf32>
+  %2 = nn.cumsum %x dim 1 : tensor<4x8xf32>
+  // CHECK: nn.cumsum reverse %{{.*}} dim 0 : tensor<4x8xf32>
+  %3 = nn.cumsum reverse %x dim 0 : tensor<4x8xf32>
+  // CHECK: nn.scatter copy %{{.*}}, %{{.*}}, %{{.*}} dim 1 : (tensor<4x8xf32>, tensor<4x3xi64>, tensor<4x3xf32>)
+  %4 = nn.scatter copy %x, %i, %s dim 1 : (tensor<4x8xf32>, tensor<4x3xi64>, tensor<4x3xf32>)
+  // CHECK: nn.scatter add %{{.*}}, %{{.*}}, %{{.*}} dim 1 : (tensor<4x8xf32>, tensor<3xi32>, tensor<4x3xf32>)
+  %5 = nn.scatter add %x, %j, %s dim 1 : (tensor<4x8xf32>, tensor<3xi32>, tensor<4x3xf32>)
+  // CHECK: nn.scatter max
+  %6 = nn.scatter max %x, %i, %s dim 1 : (tensor<4x8xf32>, tensor<4x3xi64>, tensor<4x3xf32>)
+  // CHECK: nn.scatter min
+  %7 = nn.scatter min %x, %i, %s dim 1 : (tensor<4x8xf32>, tensor<4x3xi64>, tensor<4x3xf32>)
+  // CHECK: nn.scatter copy %{{.*}} dim 0 : (tensor<8x2xi1>, tensor<3xi32>, tensor<3x2xi1>)
+  %8 = nn.scatter copy %b, %j, %c dim 0 : (tensor<8x2xi1>, tensor<3xi32>, tensor<3x2xi1>)
+  return
+}
+
+// CHECK-LABEL: func.func @groups
+func.func @groups(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %g: tensor<16x6xf32>, %e: tensor<5xi32>) {
+  // CHECK: nn.grouped_matmul %{{.*}}, %{{.*}} bounds %{{.*}} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<5xi32>) -> tensor<16x6xf32>
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<5xi32>) -> tensor<16x6xf32>
+  // CHECK: nn.grouped_outer_sum %{{.*}}, %{{.*}} bounds %{{.*}} : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
+  %1 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @losses
 func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}} = nn.class_sums %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>

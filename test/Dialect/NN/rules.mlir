@@ -59,6 +59,33 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
   return
 }
 
+func.func @indices(%x: tensor<4x8xf32>, %i: tensor<3x2xi64>, %j: tensor<3xi64>, %s: tensor<3x2xf32>, %t: tensor<3x8xf32>) {
+  // expected-remark@+1 {{([0][_]) -> ([0][_], [0][_]) {0=4}}}
+  %0:2 = nn.sort descending %x dim 1 count 2 : tensor<4x8xf32> -> (tensor<4x2xf32>, tensor<4x2xi64>)
+  // expected-remark@+1 {{([0][1]) -> ([0][1]) {0=4, 1=8} whole={1} linear={{0}}}}
+  %1 = nn.cumsum %x dim 1 : tensor<4x8xf32>
+  // expected-remark@+1 {{([_][0], [_][0], [_][0]) -> ([_][0]) {0=8} whole={0} linear={{0, 2}}}}
+  %2 = nn.scatter copy %x, %i, %s dim 0 : (tensor<4x8xf32>, tensor<3x2xi64>, tensor<3x2xf32>)
+  // expected-remark@+1 {{([_][0], [_], [_][0]) -> ([_][0]) {0=8} linear={{0, 2}}}}
+  %3 = nn.scatter add %x, %j, %t dim 0 : (tensor<4x8xf32>, tensor<3xi64>, tensor<3x8xf32>)
+  // What is scattered into zeros may be Partial by itself.
+  %z = nn.constant dense<0.0> : tensor<4x8xf32> // expected-remark {{() -> ([0][1]) {0=4, 1=8}}}
+  // expected-remark@+1 {{([_][0], [_], [_][0]) -> ([_][0]) {0=8} linear={{0, 2}, {2}}}}
+  %5 = nn.scatter add %z, %j, %t dim 0 : (tensor<4x8xf32>, tensor<3xi64>, tensor<3x8xf32>)
+  // expected-remark@+1 {{([_][0], [_], [_][0]) -> ([_][0]) {0=8}}}
+  %4 = nn.scatter max %x, %j, %t dim 0 : (tensor<4x8xf32>, tensor<3xi64>, tensor<3x8xf32>)
+  return
+}
+
+func.func @groups(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %g: tensor<16x6xf32>, %e: tensor<5xi32>) {
+  // Column-parallel along 1, row-parallel along 2, expert-parallel along 3.
+  // expected-remark@+1 {{([0][2], [3][2][1], [4]) -> ([0][1]) {0=16, 1=6, 2=8, 3=4, 4=5} reduction={2, 3} whole={0, 4} linear={{0}, {1}}}}
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<5xi32>) -> tensor<16x6xf32>
+  // expected-remark@+1 {{([3][1], [3][2], [4]) -> ([0][1][2]) {0=4, 1=8, 2=6, 3=16, 4=5} whole={3, 4} linear={{0}, {1}}}}
+  %1 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
+  return
+}
+
 func.func @convolutions(%x: tensor<2x4x9x8xf32>, %w: tensor<6x4x3x1xf32>, %y: tensor<2x3x4x9xf32>, %v: tensor<3x2x4x3xf32>) {
   // expected-remark@+1 {{([0][4][_][_], [1][4][5][6]) -> ([0][1][2][3]) {0=2, 1=6, 2=5, 3=8, 4=4, 5=3, 6=1} reduction={4} whole={2, 3, 5, 6} linear={{0}, {1}}}}
   %0 = nn.convolution %x, %w stride [2, 1] padding [1, 0] dilation [1, 1] : (tensor<2x4x9x8xf32>, tensor<6x4x3x1xf32>) -> tensor<2x6x5x8xf32>

@@ -10,6 +10,8 @@ include "tp/Dialect/NN/NNContractionOps.td"
 include "tp/Dialect/NN/NNNormalizationOps.td"
 include "tp/Dialect/NN/NNConvolutionOps.td"
 include "tp/Dialect/NN/NNShapeOps.td"
+include "tp/Dialect/NN/NNIndexOps.td"
+include "tp/Dialect/NN/NNGroupedOps.td"
 include "tp/Dialect/NN/NNLossOps.td"
 include "tp/Dialect/NN/NNTrainingOps.td"
 

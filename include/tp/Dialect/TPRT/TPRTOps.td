@@ -348,6 +348,93 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
   }];
 }
 
+def TPRT_GroupedGemmOp : TPRT_DestinationOp<"grouped_gemm", "false", "Equivalent",
+                                            [DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
+  let summary = "Multiply groups of rows";
+  let description = [{
+    As in linalg, `maps` say which loop walks which dimension of a, b and output. The loops are
+    (group, row, column, depth). `bounds` say which rows belong to a group, as for
+    `nn.grouped_matmul`. There are two forms:
+
+    - The output is indexed by rows and columns: for each row of group g,
+      `output[row, column] = Σ a[row, depth] · b[g, depth, column]` over depth. Rows in no group are 0.
+    - The output is indexed by groups, depth and columns:
+      `output[g, depth, column] = Σ a[row, depth] · b[row, column]` over the rows of group g.
+
+    f16 and bf16 are computed in f32 and rounded once. `nn.grouped_matmul` and `nn.grouped_outer_sum`
+    become this op.
+
+    ```mlir
+    #a = affine_map<(g, m, n, k) -> (m, k)>
+    #b = affine_map<(g, m, n, k) -> (g, n, k)>
+    #c = affine_map<(g, m, n, k) -> (m, n)>
+    %r = tprt.grouped_gemm %x, %w bounds %b into %init maps [#a, #b, #c]
+      : tensor<16x8xf32>, tensor<4x6x8xf32> bounds tensor<5xi32> into tensor<16x6xf32> -> tensor<16x6xf32>
+    ```
+
+    **Constraints:** (C1) a, b and output have one element type, floating point; (C2) the maps are
+    permutations of the loops of one of the two forms, and the output's map keeps their order; (C3)
+    all dimensions that one loop walks have the same size, and there is one bound more than groups;
+    (C4) groups aren't the last dimension of b.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "the rows", [MemRead]>:$a,
+                       Arg<TPRT_Buffer, "the matrices, or more rows", [MemRead]>:$b,
+                       Arg<TPRT_IndexBuffer, "where the groups begin and end", [MemRead]>:$bounds,
+                       Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
+                       AffineMapArrayAttr:$maps);
+  let assemblyFormat = [{
+    $a `,` $b `bounds` $bounds `into` $output `maps` $maps attr-dict
+    `:` type($a) `,` type($b) `bounds` type($bounds) `into` type($output) (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    enum Loop { Group, Row, Column, Depth };
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+    /// The operands with maps, in their order.
+    ::llvm::SmallVector<::mlir::OpOperand *, 3> getMapped() {
+      return {&getAMutable(), &getBMutable(), &getOutputMutable()};
+    }
+    /// The map of the `number`-th of them.
+    ::mlir::AffineMap getMap(unsigned number) {
+      return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[number]).getValue();
+    }
+    /// How often each loop runs.
+    ::llvm::SmallVector<int64_t> getLoopSizes();
+    /// Whether the output is indexed by groups.
+    bool sumsRows() { return getMap(2).isFunctionOfDim(Group); }
+  }];
+}
+
+def TPRT_SortOp : TPRT_DestinationOp<"sort", "false"> {
+  let summary = "Sort along a dimension";
+  let description = [{
+    The first elements along `dim` in ascending or descending order, as many as `values` has, and
+    their positions; see `nn.sort`.
+
+    ```mlir
+    %v, %i = tprt.sort descending %0 into %values, %indices dim 1
+      : tensor<4x8xf32> into tensor<4x2xf32>, tensor<4x2xi64> -> tensor<4x2xf32>, tensor<4x2xi64>
+    ```
+
+    **Constraints:** (C1) the shapes and types are those of `nn.sort`.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "what is sorted", [MemRead]>:$input,
+                       Arg<TPRT_Buffer, "where the elements go", [MemWrite]>:$values,
+                       Arg<TPRT_Buffer, "where their positions go", [MemWrite]>:$indices,
+                       I64Attr:$dim,
+                       UnitAttr:$descending);
+  let assemblyFormat = [{
+    (`descending` $descending^)? $input `into` $values `,` $indices `dim` $dim attr-dict
+    `:` type($input) `into` type($values) `,` type($indices) (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return ::mlir::MutableOperandRange(getOperation(), 1, 2);
+    }
+  }];
+}
+
 def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Call a kernel for a range of iterations, in parts";
   let description = [{
