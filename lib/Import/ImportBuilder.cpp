@@ -128,6 +128,13 @@ Value ImportBuilder::slice(Value v, int64_t dim, int64_t start, int64_t size,
   // An empty or single-element range has no step; 1 keeps it inside.
   if (size <= 1)
     step = 1;
+  // Every step-th element of all, as where two tensors are interleaved, is a
+  // slice of a minor dimension, beside which the major one can be split.
+  if (step > 1 && size * step == shapeOf(v)[dim]) {
+    llvm::SmallVector<int64_t> separate(newShape);
+    separate.insert(separate.begin() + dim + 1, step);
+    return reshape(slice(reshape(v, separate), dim + 1, start, 1), newShape);
+  }
   return nn::SliceOp::create(*this, typeOf(v).clone(newShape), v, dim, start,
                              step);
 }

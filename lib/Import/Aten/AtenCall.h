@@ -130,6 +130,7 @@ StringRef explainNoEffect(StringRef name);
 
 /// By the op's name without namespace, overload and the trailing underscore of
 /// an in-place form: "add" stands for aten::add.Tensor, aten::add_.Scalar, …
+/// The name of an op that isn't PyTorch's own keeps its namespace.
 /// To add an op: one handler, one line.
 using AtenTable = llvm::StringMap<AtenOp>;
 
@@ -149,6 +150,9 @@ void addActivationOps(AtenTable &table);
 void addReductionOps(AtenTable &table);
 void addShapeOps(AtenTable &table);
 void addIndexOps(AtenTable &table);
+void addSortOps(AtenTable &table);
+void addScatterOps(AtenTable &table);
+void addGroupedOps(AtenTable &table);
 void addLossOps(AtenTable &table);
 void addTransformerOps(AtenTable &table);
 

@@ -1,7 +1,7 @@
 //===- AtenIndex.cpp - gather, index_select, indexing by tensors ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "AtenCall.h"
+#include "AtenIndexing.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -31,18 +31,6 @@ static LogicalResult indexSelectOp(AtenCall &call, ImportBuilder &b) {
 //===----------------------------------------------------------------------===//
 // x[index, …]
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// x[i0, i1, …] with tensors at consecutive dimensions from `first` on.
-struct TensorIndexing {
-  Value source;
-  int64_t first;
-  llvm::SmallVector<Value> indices;
-  llvm::SmallVector<std::optional<ConstantIndex>> constants;
-  /// The indices' common shape, which replaces the indexed dimensions.
-  llvm::SmallVector<int64_t> shape;
-};
-} // namespace
 
 /// The dimension of the common shape along which a constant index varies, if
 /// there is at most one such; -1 if it is one number.
@@ -106,21 +94,36 @@ static Value checked(ImportBuilder &b, Value index, int64_t size) {
   return b.reshape(indexSelect(b, numbers, 0, flat), shape);
 }
 
-/// Handles any indices: merges the indexed dimensions into one, and each index
-/// tuple into a position in it.
-static Value indexMerged(ImportBuilder &b, const TensorIndexing &indexing) {
-  Value v = indexing.source;
-  auto shape = llvm::to_vector(shapeOf(v));
+static llvm::SmallVector<int64_t> replaceDims(const TensorIndexing &indexing,
+                                              ArrayRef<int64_t> replacement) {
+  ArrayRef<int64_t> shape = shapeOf(indexing.source);
+  llvm::SmallVector<int64_t> replaced(shape.take_front(indexing.first));
+  llvm::append_range(replaced, replacement);
+  llvm::append_range(
+      replaced, shape.drop_front(indexing.first + indexing.indices.size()));
+  return replaced;
+}
+
+llvm::SmallVector<int64_t> TensorIndexing::getResultShape() const {
+  return replaceDims(*this, shape);
+}
+
+llvm::SmallVector<int64_t> TensorIndexing::getMergedShape() const {
+  return replaceDims(*this, ShapedType::getNumElements(
+                                shapeOf(source).slice(first, indices.size())));
+}
+
+Value mlir::tp::buildPositions(ImportBuilder &b,
+                               const TensorIndexing &indexing) {
+  ArrayRef<int64_t> shape = shapeOf(indexing.source);
   Type type = elementOf(indexing.indices.front());
   auto constant = [&](int64_t value) {
     return b.scalar(type, Scalar::of(value));
   };
   Value position;
-  int64_t merged = 1;
   for (size_t i = 0; i < indexing.indices.size(); ++i) {
     int64_t size = shape[indexing.first + i];
     Value index = castTo(b, indexing.indices[i], type);
-    // Negative indices count from the end.
     const auto &known = indexing.constants[i];
     if (!known ||
         llvm::any_of(known->values, [](int64_t v) { return v < 0; })) {
@@ -136,39 +139,38 @@ static Value indexMerged(ImportBuilder &b, const TensorIndexing &indexing) {
       index = checked(b, index, size);
     position =
         position ? add(b, mul(b, position, constant(size)), index) : index;
-    merged *= size;
   }
   position = broadcast(b, position, indexing.shape);
-  position = b.reshape(position, {typeOf(position).getNumElements()});
-
-  llvm::SmallVector<int64_t> flat(shape.begin(),
-                                  shape.begin() + indexing.first);
-  flat.push_back(merged);
-  flat.append(shape.begin() + indexing.first + indexing.indices.size(),
-              shape.end());
-  return indexSelect(b, b.reshape(v, flat), indexing.first, position);
+  return b.reshape(position, {typeOf(position).getNumElements()});
 }
 
-static LogicalResult index(AtenCall &call, ImportBuilder &b) {
+/// Permutes the indexed dimensions `dims` to the front: there PyTorch puts the
+/// indices' common shape if they aren't next to each other.
+static void moveToFront(ImportBuilder &b, TensorIndexing &indexing,
+                        ArrayRef<int64_t> dims) {
+  indexing.permutation.assign(dims.begin(), dims.end());
+  for (int64_t dim = 0; dim < rankOf(indexing.source); ++dim)
+    if (!llvm::is_contained(dims, dim))
+      indexing.permutation.push_back(dim);
+  indexing.source = b.transpose(indexing.source, indexing.permutation);
+  indexing.first = 0;
+}
+
+FailureOr<TensorIndexing> mlir::tp::readIndexing(AtenCall &call,
+                                                 ImportBuilder &b) {
   TensorIndexing indexing;
   indexing.source = call.tensor("self");
-  indexing.first = -1;
-  bool ended = false;
+  llvm::SmallVector<int64_t> dims;
   for (auto [dim, entry] : llvm::enumerate(call.tensors("indices"))) {
-    if (!entry) {
-      ended |= indexing.first >= 0;
+    if (!entry)
       continue;
-    }
     if (elementOf(entry).isUnsignedInteger())
       return call.unsupported("by a uint8 tensor, which PyTorch takes for a "
                               "mask; x[i.long()] takes it for indices");
     if (isBool(entry))
       return call.unsupported("by a boolean mask: the number of results "
                               "depends on the data");
-    if (ended)
-      return call.unsupported("by tensors that aren't next to each other");
-    if (indexing.first < 0)
-      indexing.first = dim;
+    dims.push_back(dim);
     indexing.indices.push_back(entry);
     auto &known =
         indexing.constants.emplace_back(call.constantIndex("indices", dim));
@@ -186,12 +188,43 @@ static LogicalResult index(AtenCall &call, ImportBuilder &b) {
     OpTrait::util::getBroadcastedShape(indexing.shape, shapeOf(entry), both);
     indexing.shape = both;
   }
-  if (indexing.indices.empty())
-    return call.result(indexing.source);
-  Value v = indexSeparately(b, indexing);
+  if (dims.empty())
+    return indexing;
+  indexing.first = dims.front();
+  if (dims.back() - dims.front() >= int64_t(dims.size()))
+    moveToFront(b, indexing, dims);
+  return indexing;
+}
+
+static LogicalResult index(AtenCall &call, ImportBuilder &b) {
+  FailureOr<TensorIndexing> indexing = readIndexing(call, b);
+  if (failed(indexing))
+    return failure();
+  if (indexing->indices.empty())
+    return call.result(indexing->source);
+  Value v = indexSeparately(b, *indexing);
   if (!v)
-    v = indexMerged(b, indexing);
+    v = indexSelect(b, b.reshape(indexing->source, indexing->getMergedShape()),
+                    indexing->first, buildPositions(b, *indexing));
   return call.result(b.reshape(v, call.resultShape()));
+}
+
+/// As many indices as elements: gather along a dimension, to which the others
+/// broadcast.
+static LogicalResult takeAlongDim(AtenCall &call, ImportBuilder &b) {
+  Value self = call.tensor("self"), indices = call.tensor("indices");
+  if (!call.has("dim")) {
+    self = b.reshape(self, {typeOf(self).getNumElements()});
+    indices = b.reshape(indices, {typeOf(indices).getNumElements()});
+    return call.result(
+        b.reshape(indexSelect(b, self, 0, indices), call.resultShape()));
+  }
+  int64_t dim = call.dim("dim", rankOf(self));
+  llvm::SmallVector<int64_t> shape(call.resultShape());
+  indices = broadcast(b, indices, shape);
+  shape[dim] = shapeOf(self)[dim];
+  self = broadcast(b, self, shape);
+  return call.result(nn::GatherOp::create(b, self, indices, dim));
 }
 
 void mlir::tp::addIndexOps(AtenTable &table) {
@@ -199,4 +232,6 @@ void mlir::tp::addIndexOps(AtenTable &table) {
       .run = gather, .reads = "self dim index", .noEffect = "sparse_grad"};
   table["index_select"] = {indexSelectOp, "self dim index"};
   table["index"] = {index, "self indices"};
+  table["_unsafe_index"] = {index, "self indices"};
+  table["take_along_dim"] = {takeAlongDim, "self indices dim"};
 }

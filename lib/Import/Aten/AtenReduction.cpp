@@ -198,32 +198,12 @@ static LogicalResult logSumExp(AtenCall &call, ImportBuilder &b) {
   return reduced(call, b, add(b, unary<nn::LogOp>(b, sum), largest));
 }
 
-/// result[j] sums the elements i ≤ j. For integers this is a product with a
-/// triangle of ones. For floats, 0 times infinity would be NaN, so the elements
-/// are selected and summed.
 static LogicalResult cumulativeSum(AtenCall &call, ImportBuilder &b) {
-  Value self = wideSelf(call, b);
-  int64_t rank = rankOf(self);
-  if (rank == 0)
-    return call.result(castTo(b, self, call.resultElement()));
-  int64_t dim = call.dim("dim", rank);
-  int64_t size = shapeOf(self)[dim];
-  Value v = b.swap(self, dim, rank - 1);
-  auto swapped = llvm::to_vector(shapeOf(v));
-  Value isAdded = b.triangle(size, size, 0, /*upper=*/true);
-  if (isFloat(v)) {
-    auto column = swapped;
-    column.push_back(1);
-    Value zero = b.scalar(elementOf(v), Scalar::of(int64_t(0)));
-    v = b.reduce(ReduceKind::Sum,
-                 select(b, isAdded, b.reshape(v, column), zero), {rank - 1},
-                 /*keepdim=*/false);
-  } else {
-    if (rank == 1)
-      v = b.reshape(v, {1, size});
-    v = b.reshape(matmul(b, v, castTo(b, isAdded, elementOf(v))), swapped);
-  }
-  return call.result(castTo(b, b.swap(v, dim, rank - 1), call.resultElement()));
+  Value self = castTo(b, call.tensor("self"), call.resultElement());
+  if (rankOf(self) == 0)
+    return call.result(self);
+  return call.result(
+      nn::CumSumOp::create(b, self, call.dim("dim", rankOf(self))));
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,6 +20,9 @@ AtenTable mlir::tp::makeAtenTable() {
   addReductionOps(table);
   addShapeOps(table);
   addIndexOps(table);
+  addSortOps(table);
+  addScatterOps(table);
+  addGroupedOps(table);
   addLossOps(table);
   addTransformerOps(table);
   return table;
@@ -41,6 +44,9 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
       .Case("momentum", "statistics change in training mode alone")
       .Case("path", "the order of contractions")
       .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")
+      .Case("sorted", "they are always in order")
+      .Case("stable", "equal elements keep their order")
+      .Case("unsafe", "indices are always checked")
       .Case("output_size", "the repeats say it")
       .Case("implicit", "it says who has written the op")
       .Case("embed_dim", "the weights' shapes say it")
@@ -55,7 +61,7 @@ void mlir::tp::printAtenOps(raw_ostream &os) {
   llvm::sort(names);
   for (StringRef name : names) {
     const AtenOp &op = table[name];
-    os << "aten::" << name << "\n";
+    os << (name.contains("::") ? "" : "aten::") << name << "\n";
     auto print = [&](StringRef title, StringRef list) {
       if (list.empty())
         return;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExportOps.h"
+#include "CustomOps.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <ATen/ScalarOps.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -149,6 +150,7 @@ static std::shared_ptr<jit::Operator> findRegistered(StringRef target,
                                                      std::string &qualified) {
   if (!target.consume_front(kOps))
     return nullptr;
+  declareCustomOps();
   auto [library, rest] = target.split('.');
   auto [name, overload] = rest.split('.');
   qualified = (library + "::" + name).str();

@@ -100,6 +100,18 @@ a.native_layer_norm(x, [3, 4], p[0], y[0], 0.5)[0]; a.native_group_norm(x, p[0, 
 a._native_batch_norm_legit_no_training(x, p[0, :, 0], y[0, :, 0], y[1, :, 0], p[1, :, 0], 0.7, 0.5)[0]
 a.nll_loss_forward(x[0], n[0], p[0, 0], 2, 1)[0]; a.log1p(p); a.native_dropout(x, 0.5, False)[0]
 a._scaled_dot_product_flash_attention_for_cpu(q, k, k, attn_mask=f, scale=0.3)[0]; a._scaled_dot_product_flash_attention_for_cpu(q, k, k, is_causal=True)[0]
+a.topk(x, 2, dim=1, largest=False)[0]; a.topk(x, 3)[1]; a.sort(x, dim=1, descending=True)[1]; a.sort(x, stable=True, dim=0, descending=True)[0]
+a.argsort(x, dim=0, descending=True); a.argsort(x, stable=True, dim=1, descending=True); a.msort(n); a.kthvalue(x, 2, dim=1, keepdim=True)[1]
+a.median(x, 1, keepdim=True)[1]; a.median(s, 1)[0]; a.median(s, 1)[1]; a.median(s); a.histc(x, bins=5, min=-1, max=1); a.one_hot(n, num_classes=4)
+a.bucketize(x, p[0, 0].sort()[0], out_int32=True, right=True); a.bucketize(0.25, p[0, 0].sort()[0]); a.bucketize(s, p[0, 0].sort()[0])
+a.searchsorted(p.sort()[0], x, out_int32=True, right=True); a.searchsorted(p.sort()[0], x, side="right"); a.searchsorted(p[0, 0].sort()[0], 0.75)
+a.scatter(x, 2, n[:, :, None], 1.5); a.scatter(x, 1, n[:, :, None], y, reduce="add"); a.scatter(x, 1, n[:, :, None], 2, reduce="add")
+a.scatter_reduce(x, 1, n[:, :, None], y, "amax", include_self=False); a.scatter_reduce(n, 1, n, n + 1, "mean", include_self=False); a.scatter_add(x, 1, n[:, :, None], y)
+a.index_reduce(x, 1, n[0], y, "mean", include_self=False); a.index_reduce(x, 1, n[0], y, "amin", include_self=False); a.index_add(x, 1, n[0], y, alpha=2)
+a.index_copy(x, 2, n[:1, 0], y[:, :, :1]); a.index_fill(x, 1, n[0], 2.5); a.index_fill(x, 1, n[0], p[0, 0, 0])
+a.index_put(x, [None, n[0]], y, accumulate=True); a._index_put_impl_(x + 0, [None, n[0]], y, accumulate=True, unsafe=True)
+a._unsafe_index_put(x, [None, n[0]], y, accumulate=True); a.index_put(x, [n[0] % 2, None, n[0]], y[0, :, :3], accumulate=True); a.index_put(x, [None, None, n[:1, :1]], y[:, :, None, :1]); a._unsafe_index(x, [None, n[0]]); a.take_along_dim(x, n[:, :, None], dim=1); a.take_along_dim(x, n)
+a._grouped_mm(x[0].repeat(4, 2).bfloat16(), y.repeat(1, 3, 2)[:, :8].bfloat16(), offs=(n[0, :2] * 0 + 6).cumsum(0).int(), out_dtype=torch.bfloat16)
 a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dropout_(x + 0, 0.5, False)
 """
 
@@ -125,6 +137,11 @@ REFUSED = {
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
     "a.round(x, decimals=1)": "with argument 'decimals'",
     "a.max_pool2d(n[None], 2)": "of integers",
+    "a.histc(x)": "with the range of the data: state min < max",
+    "a.one_hot(n)": "without num_classes: the number of classes depends on the data",
+    "a.searchsorted(p, x, sorter=p.argsort())": "with argument 'sorter'",
+    "a.scatter(x, 1, n[:, :, None], y, reduce='multiply')": "with reduce = 'multiply', expected 'add'",
+    "a.scatter_reduce(x, 1, n[:, :, None], y, 'prod')": "with reduce = 'prod', expected 'sum', 'mean', 'amax' or 'amin'",
 }
 
 
@@ -153,7 +170,7 @@ def read_decisions(tool):
     """By op, the kinds of its arguments."""
     decisions = {}
     for line in subprocess.run([tool, "--list-ops"], capture_output=True, text=True, check=True).stdout.splitlines():
-        if line.startswith("aten::"):
+        if not line.startswith(" "):
             current = decisions.setdefault(line.removeprefix("aten::"), {})
             continue
         kind, arguments = line.strip().split(": ", 1)

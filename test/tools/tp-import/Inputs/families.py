@@ -471,3 +471,85 @@ class Activations(nn.Module):
                 self.slopes(x), self.slope(x), torch.expm1(x), torch.log1p(p), torch.log2(p), torch.log10(p), torch.exp2(x),
                 torch.atan(x), torch.round(x), torch.sign(x), F.threshold(x, 0.1, 20.0), F.hardshrink(x), F.softshrink(x),
                 F.softsign(x), F.tanhshrink(x))
+
+
+# --- sorting, searching, writes at computed positions ------------------------
+
+
+@case("indices", f32(2, 3, 5), i64(4, 2, 6), boolean(2, 3), modes=ALL)
+class Sorting(nn.Module):
+    def forward(self, x, n, b):
+        first, at = torch.topk(x, 3)
+        low, low_at = torch.topk(x, 2, dim=1, largest=False, sorted=True)
+        values, order = torch.sort(n, stable=True, dim=-1, descending=True)
+        sorted_, places = x.sort(dim=0)
+        third, third_at = torch.kthvalue(x, 3, dim=2, keepdim=True)
+        middle, middle_at = x.median(dim=-1)
+        return (first, at, low, low_at, values, order, sorted_, places, n.argsort(stable=True), torch.argsort(x, 1, True), torch.msort(x),
+                third, third_at, middle, middle_at, x.median(), torch.sort(b, stable=True, dim=1)[0], x.cumsum(1), n.cumsum(-1), b.cumsum(0))
+
+
+@case("indices", f32(2, 5), f32(7), i64(4, 2, 3), modes=ALL)
+class Searching(nn.Module):
+    def forward(self, x, boundaries, n):
+        sorted_, rows = boundaries.sort()[0], x.sort()[0]
+        counts = torch.histc(n.float(), bins=4, min=0, max=3)
+        return (torch.bucketize(x, sorted_), torch.bucketize(x, sorted_, right=True, out_int32=True), torch.searchsorted(sorted_, x),
+                torch.searchsorted(sorted_, x, right=True), torch.searchsorted(rows, x.flip(0), side="right"),
+                torch.searchsorted(rows, x[:, :2] * 0.5), counts, counts.cumsum(0, dtype=torch.int32), torch.histc(x, 6, -1.0, 1.0))
+
+
+@case("indices", i64(4, 2, 3), modes=("script", "trace", "export"))
+class OneHot(nn.Module):
+    def forward(self, n):
+        return (F.one_hot(n, 4),)
+
+
+@case("indices", f32(5, 4), f32(3, 4), i64(5, 3), i64(3, 5, 2), boolean(5, 4), modes=ALL)
+class Scattering(nn.Module):
+    def forward(self, x, y, i, n, b):
+        rows = i.unsqueeze(-1).expand(3, 4)
+        apart = torch.argsort(x, stable=True, dim=0)[:3]
+        return (x.scatter_add(0, rows, y), x.scatter(0, apart, y), x.scatter(0, apart, 1.5), x.scatter(1, n, 2.5), x.scatter(0, apart[:2, :3], y),
+                x.scatter_reduce(0, rows, y, "sum"), x.scatter_reduce(0, rows, y, "amax"), x.scatter_reduce(0, rows, y, "amin", include_self=False),
+                x.scatter_reduce(0, rows, y, "mean"), x.scatter_reduce(0, rows, y, "mean", include_self=False),
+                x.scatter_reduce(0, rows, y, "sum", include_self=False), x.index_add(0, i, y), x.index_add(0, i, y, alpha=-0.5),
+                x.index_copy(0, apart[:, 0], y), x.index_fill(1, n[0], -1.0), x.masked_scatter(b, x * 2), x.take_along_dim(n, 1),
+                torch.take_along_dim(x, i))
+
+
+@case("indices", f32(5, 4), f32(3, 4), i64(5, 3), modes=ALL)
+class InPlace(nn.Module):
+    def forward(self, x, y, i):
+        a, b, c, d, e = x + 0, x + 0, x + 0, x + 0, x + 0
+        a.index_add_(0, i, y)
+        b.scatter_add_(0, i.unsqueeze(-1).expand(3, 4), y)
+        c.index_fill_(0, i, 3.0)
+        d.index_put_([i], y, accumulate=True)
+        e.scatter_(1, i[:2].unsqueeze(0) % 4, 9.0)
+        order = torch.argsort(x[:, 0], stable=True)
+        inverse = torch.empty_like(order)
+        inverse[order] = torch.arange(5)
+        cache = torch.zeros(6, 4)
+        cache.index_copy_(0, i[:1] + 1, y[:1])
+        return a, b, c, d, e, inverse, cache
+
+
+@case("indices", f32(5, 4, 3), i64(5, 2), i64(4, 2), i64(3, 2, 1), f32(2, 3), modes=ALL)
+class Tuples(nn.Module):
+    def forward(self, x, i, j, k, y):
+        first, both, summed, negative = x + 0, x + 0, x + 0, x + 0
+        first[i[:1]] = y[0]
+        both[i[:1], j[:1]] = y[:1]
+        summed.index_put_([i, j], y, accumulate=True)
+        negative[-1 - i, -1 - j] = y[0]
+        return (x[i, j], x[:, j], x[i, :, k[:, 0]], x[i, j, k], x[:, j, k], x[i[:, None], :, k[0]], first, both, summed, negative)
+
+
+# PyTorch exports it in bf16 only, and needs strides of 16 bytes.
+@case("indices", f32(16, 8), f32(4, 8, 16), f32(16, 24), i64(5, 4), modes=("trace", "export", "core"))
+class Grouped(nn.Module):
+    def forward(self, x, w, y, counts):
+        x, w, y = x.bfloat16(), w.bfloat16(), y.bfloat16()
+        ends = (counts - counts + 4).cumsum(0, dtype=torch.int32)
+        return F.grouped_mm(x, w, offs=ends), F.grouped_mm(x.T, y, offs=ends), torch._grouped_mm(x.reshape(4, 4, 8), w)

@@ -130,8 +130,25 @@ def fold(x, shape, a):
     return image.grad
 
 
+SCATTER = [None, "sum", "amax", "amin"]
+
+
+def scatter(x, index, source, a):
+    if index.dim() == 1:
+        at = [-1 if dim == a["dim"] else 1 for dim in range(x.dim())]
+        index = index.reshape(at).expand(source.shape)
+    kind = SCATTER[a["kind"]]
+    if not kind:
+        return x.scatter(a["dim"], index.long(), source)
+    return x.scatter_reduce(a["dim"], index.long(), source, kind)
+
+
+def get_groups(bounds):
+    return zip(bounds.tolist(), bounds.tolist()[1:])
+
+
 def run_op(name, x, a, shape, dtype, weights):
-    """One op with operands x and attributes a."""
+    """One op with operands x and attributes a; `shape` and `dtype` are those of its first result."""
     if name in BINARY:
         assert x[0].dtype == x[1].dtype != torch.bool
         return BINARY[name](*x)
@@ -188,6 +205,20 @@ def run_op(name, x, a, shape, dtype, weights):
             return torch.gather(x[0], a["dim"], x[1].long())
         case "index_select":
             return torch.index_select(x[0], a["dim"], x[1])
+        case "sort":
+            found = torch.sort(x[0], dim=a["dim"], descending=bool(a.get("descending")), stable=True)
+            return tuple(each.narrow(a["dim"], 0, a["count"]) for each in found)
+        case "cumsum":
+            x = x[0].flip(a["dim"]) if a.get("reverse") else x[0]
+            sums = x.cumsum(a["dim"], dtype=dtype)
+            return sums.flip(a["dim"]) if a.get("reverse") else sums
+        case "scatter":
+            return scatter(*x, a)
+        case "grouped_matmul":
+            rows = [x[0][begin:end] @ x[1][i] for i, (begin, end) in enumerate(get_groups(x[2]))]
+            return F.pad(torch.cat(rows), (0, 0, int(x[2][0]), shape[0] - int(x[2][-1])))
+        case "grouped_outer_sum":
+            return torch.stack([x[0][begin:end].T @ x[1][begin:end] for begin, end in get_groups(x[2])])
         case "embedding":
             return F.embedding(*x)
         case "constant":
@@ -259,8 +290,11 @@ def evaluate(text, weights_path, inputs):
         elif dialect == "nn":
             properties = re.search(r"<\{(.*)\}>", rest)
             attributes = parse_attributes(properties[1]) if properties else {}
-            shape, dtype = parse_type(rest.rsplit("-> ", 1)[1])
-            value = run_op(name, [values[operand] for operand in operands], attributes, shape, dtype, weights)
-            assert (list(value.shape), value.dtype) == (shape, dtype), f"{line}: {value.shape} {value.dtype}"
-            values[result] = value
+            types = [parse_type(text) for text in re.findall(r"tensor<[^>]*>", rest.rsplit("-> ", 1)[1])]
+            found = run_op(name, [values[operand] for operand in operands], attributes, *types[0], weights)
+            found = found if isinstance(found, tuple) else (found,)
+            for i, (value, (shape, dtype)) in enumerate(zip(found, types, strict=True)):
+                assert (list(value.shape), value.dtype) == (shape, dtype), f"{line}: {value.shape} {value.dtype}"
+                values[f"{result}#{i}"] = value
+            values[result] = found[0]
     return results
