@@ -50,6 +50,23 @@ Value ImportBuilder::widen(Value v) {
   return isFloat(v) ? castTo(*this, v, getWideElement(elementOf(v))) : v;
 }
 
+Value ImportBuilder::signBit(Value v) {
+  Value isNegative =
+      compare(*this, nn::ComparePredicate::LT, v, constantLike(*this, v, 0));
+  if (!isFloat(v))
+    return isNegative;
+  // The reciprocal of -0 is -inf, and that of -inf is -0.
+  Value reciprocal = unary<nn::ReciprocalOp>(*this, stopGradient(v));
+  return binary<nn::LogicalOrOp>(
+      *this, isNegative,
+      compare(*this, nn::ComparePredicate::LT, reciprocal, 0.0));
+}
+
+Value ImportBuilder::copySign(Value v, Value sign) {
+  Value size = unary<nn::AbsOp>(*this, v);
+  return select(*this, signBit(sign), neg(*this, size), size);
+}
+
 /// The sizes into which `to` splits each dimension of `from`; none if `to`
 /// isn't such a split, or has further dimensions at its end.
 static std::optional<llvm::SmallVector<llvm::SmallVector<int64_t>>>
@@ -155,6 +172,13 @@ Value ImportBuilder::reduce(nn::ReduceKind kind, Value v,
   if (sorted.empty())
     return v;
   return nn::ReduceOp::create(*this, kind, v, sorted, keepdim);
+}
+
+Value ImportBuilder::rootOfSquares(Value sum) {
+  Value isZero = compare(*this, nn::ComparePredicate::EQ, sum, 0.0);
+  Value one = constantLike(*this, sum, 1), zero = constantLike(*this, sum, 0);
+  Value root = unary<nn::SqrtOp>(*this, select(*this, isZero, one, sum));
+  return select(*this, isZero, zero, root);
 }
 
 Value ImportBuilder::triangle(int64_t rows, int64_t columns, int64_t diagonal,

@@ -37,6 +37,10 @@ public:
   /// Converts f16 and bf16 to f32, in which PyTorch computes with them, so that
   /// an op that becomes several ops rounds only once. Other types stay.
   Value widen(Value v);
+  /// Whether a number is negative, -0 included. NaN counts as positive.
+  Value signBit(Value v);
+  /// The magnitude of `v` with the sign of `sign`.
+  Value copySign(Value v, Value sign);
   /// `v` without a gradient.
   Value stopGradient(Value v);
   /// Merges reshapes in a row, and splits dimensions before a transpose.
@@ -50,6 +54,9 @@ public:
   /// `dims` in any order; none or empty means all.
   Value reduce(nn::ReduceKind kind, Value v, ArrayRef<int64_t> dims,
                bool keepdim);
+  /// The square root of a sum of squares. Its gradient at 0 is 0, as in
+  /// PyTorch's norms.
+  Value rootOfSquares(Value sum);
 
   /// True at (…, i, j) of a matrix where j - i ≤ diagonal (tril) or
   /// j - i ≥ diagonal (triu).

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AtenCall.h"
+#include <cmath>
 #include <numbers>
 
 using namespace mlir;
@@ -14,28 +15,26 @@ using namespace mlir::tp;
 using namespace mlir::nn::expr;
 using nn::ComparePredicate;
 
-static Value compareTo(ImportBuilder &b, ComparePredicate predicate, Value x,
-                       double y) {
-  return compare(b, predicate, x, b.scalar(elementOf(x), Scalar::of(y)));
-}
-
 template <typename Op>
 static LogicalResult function(AtenCall &call, ImportBuilder &b) {
   Value self = castTo(b, call.tensor("self"), call.resultElement());
   return call.result(unary<Op>(b, self));
 }
 
-/// The nearest integer, the even one of two.
+/// The nearest multiple of 10^-decimals; of two nearest ones, the even one.
 static LogicalResult round(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  return call.result(isFloat(self) ? unary<nn::RoundOp>(b, self) : self);
-}
-
-/// `f` of self in a type of at least 32 bits.
-static LogicalResult widely(AtenCall &call, ImportBuilder &b,
-                            llvm::function_ref<Value(Value)> f) {
-  Value self = castTo(b, call.tensor("self"), call.resultElement());
-  return call.result(castTo(b, f(b.widen(self)), call.resultElement()));
+  if (!isFloat(self))
+    return call.result(self);
+  int64_t decimals = call.integer("decimals");
+  return widely(call, b, [&](Value x) {
+    Value scale = constantLike(b, x, std::pow(10.0, std::abs(decimals)));
+    if (decimals == 0)
+      return unary<nn::RoundOp>(b, x);
+    if (decimals < 0)
+      return mul(b, unary<nn::RoundOp>(b, div(b, x, scale)), scale);
+    return div(b, unary<nn::RoundOp>(b, mul(b, x, scale)), scale);
+  });
 }
 
 static LogicalResult log2(AtenCall &call, ImportBuilder &b) {
@@ -61,7 +60,7 @@ static LogicalResult sign(AtenCall &call, ImportBuilder &b) {
   if (isBool(self))
     return call.result(self);
   auto isPast = [&](ComparePredicate predicate) {
-    return castTo(b, compareTo(b, predicate, self, 0), type);
+    return castTo(b, compare(b, predicate, self, 0), type);
   };
   return call.result(
       sub(b, isPast(ComparePredicate::GT), isPast(ComparePredicate::LT)));
@@ -72,7 +71,7 @@ static LogicalResult exponentialLinear(AtenCall &call, ImportBuilder &b,
                                        double alpha, double scale,
                                        double inputScale) {
   return widely(call, b, [&](Value x) {
-    Value isPositive = compareTo(b, ComparePredicate::GT, x, 0);
+    Value isPositive = compare(b, ComparePredicate::GT, x, 0);
     Value zero = b.scalar(elementOf(x), Scalar::of(0.0));
     Value below = mul(b, select(b, isPositive, zero, x), inputScale);
     below = mul(b, unary<nn::Expm1Op>(b, below), scale * alpha);
@@ -99,7 +98,7 @@ static LogicalResult selu(AtenCall &call, ImportBuilder &b) {
 /// e * (e + 2), and 1 for large x.
 static LogicalResult mish(AtenCall &call, ImportBuilder &b) {
   return widely(call, b, [&](Value x) {
-    Value isLarge = compareTo(b, ComparePredicate::GT, x, 20);
+    Value isLarge = compare(b, ComparePredicate::GT, x, 20);
     Value zero = b.scalar(elementOf(x), Scalar::of(0.0));
     Value e = exp(b, select(b, isLarge, zero, x));
     Value n = mul(b, e, add(b, e, 2));
@@ -112,8 +111,8 @@ static Value hardSigmoid(ImportBuilder &b, Value x) {
   Value zero = b.scalar(elementOf(x), Scalar::of(0.0)),
         one = b.scalar(elementOf(x), Scalar::of(1.0));
   Value line = mul(b, add(b, x, 3), 1.0 / 6);
-  line = select(b, compareTo(b, ComparePredicate::LE, x, -3), zero, line);
-  return select(b, compareTo(b, ComparePredicate::GE, x, 3), one, line);
+  line = select(b, compare(b, ComparePredicate::LE, x, -3), zero, line);
+  return select(b, compare(b, ComparePredicate::GE, x, 3), one, line);
 }
 
 static LogicalResult hardSigmoid(AtenCall &call, ImportBuilder &b) {
@@ -132,7 +131,7 @@ static LogicalResult prelu(AtenCall &call, ImportBuilder &b) {
     shape[1] = shapeOf(weight)[0];
     weight = b.reshape(weight, shape);
   }
-  Value isPositive = compareTo(b, ComparePredicate::GT, self, 0);
+  Value isPositive = compare(b, ComparePredicate::GT, self, 0);
   return call.result(b.reshape(
       select(b, isPositive, self, mul(b, self, weight)), call.resultShape()));
 }
@@ -153,13 +152,25 @@ static LogicalResult shrink(AtenCall &call, ImportBuilder &b) {
   return widely(call, b, [&](Value x) {
     // For NaN, neither comparison holds.
     Value isInside = binary<nn::LogicalAndOp>(
-        b, compareTo(b, ComparePredicate::GE, x, -lambda),
-        compareTo(b, ComparePredicate::LE, x, lambda));
+        b, compare(b, ComparePredicate::GE, x, -lambda),
+        compare(b, ComparePredicate::LE, x, lambda));
     Value outside = x;
     if (isSoft)
-      outside = select(b, compareTo(b, ComparePredicate::GT, x, lambda),
+      outside = select(b, compare(b, ComparePredicate::GT, x, lambda),
                        add(b, x, -lambda), add(b, x, lambda));
     return keep(b, unary<nn::LogicalNotOp>(b, isInside), outside);
+  });
+}
+
+/// In eval mode, a slope below 0 that is the mean of its bounds.
+static LogicalResult randomizedRelu(AtenCall &call, ImportBuilder &b) {
+  if (call.flag("training"))
+    return call.unsupported("in training mode: call eval() on the module "
+                            "before saving it");
+  double slope = (call.real("lower") + call.real("upper")) / 2;
+  return widely(call, b, [&](Value x) {
+    return select(b, compare(b, ComparePredicate::GT, x, 0.0), x,
+                  mul(b, x, slope));
   });
 }
 
@@ -168,11 +179,12 @@ void mlir::tp::addActivationOps(AtenTable &table) {
   table["log1p"] = {function<nn::Log1pOp>, "self"};
   table["atan"] = {function<nn::AtanOp>, "self"};
   table["arctan"] = {function<nn::AtanOp>, "self"};
-  table["round"] = {.run = round, .reads = "self", .refuses = "decimals"};
+  table["round"] = {round, "self decimals"};
   table["log2"] = {log2, "self"};
   table["log10"] = {log10, "self"};
   table["exp2"] = {exp2, "self"};
   table["sign"] = {sign, "self"};
+  table["sgn"] = {sign, "self"};
   table["elu"] = {elu, "self alpha scale input_scale"};
   table["celu"] = {celu, "self alpha"};
   table["selu"] = {selu, "self"};
@@ -183,5 +195,8 @@ void mlir::tp::addActivationOps(AtenTable &table) {
   table["_prelu_kernel"] = {prelu, "self weight"};
   table["threshold"] = {threshold, "self threshold value"};
   table["hardshrink"] = {shrink<false>, "self lambd"};
+  table["rrelu"] = {.run = randomizedRelu,
+                    .reads = "self lower upper training",
+                    .noEffect = "generator"};
   table["softshrink"] = {shrink<true>, "self lambd"};
 }

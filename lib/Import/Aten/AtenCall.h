@@ -52,6 +52,8 @@ public:
   /// Entry `i` of a list of integer tensors, if it is a constant.
   virtual std::optional<ConstantIndex> constantIndex(StringRef name,
                                                      unsigned i) = 0;
+  /// An integer tensor, if it is a constant.
+  virtual std::optional<ConstantIndex> constantIndex(StringRef name) = 0;
   /// Whether a constant boolean mask of shape (t, t) says j ≤ i, up to leading
   /// dimensions of size 1.
   virtual bool isCausalMask(StringRef name) = 0;
@@ -74,6 +76,9 @@ public:
 
   /// Records that this form of the op isn't supported, and fails.
   virtual LogicalResult unsupported(const llvm::Twine &why) = 0;
+  /// Leaves this form of a composite op to the ops that it consists of in
+  /// PyTorch, and fails.
+  virtual LogicalResult decompose() = 0;
 
   /// Integers for `n` dimensions; a single one counts for all.
   llvm::SmallVector<int64_t> integersPerDim(StringRef name, int64_t n) {
@@ -154,6 +159,14 @@ void addSortOps(AtenTable &table);
 void addScatterOps(AtenTable &table);
 void addGroupedOps(AtenTable &table);
 void addLossOps(AtenTable &table);
+void addTrigonometryOps(AtenTable &table);
+void addSpecialOps(AtenTable &table);
+void addArithmeticOps(AtenTable &table);
+void addBitwiseOps(AtenTable &table);
+void addDiagonalOps(AtenTable &table);
+void addNormOps(AtenTable &table);
+void addGridOps(AtenTable &table);
+void addBagOps(AtenTable &table);
 void addTransformerOps(AtenTable &table);
 
 /// An argument that may be a tensor or a number, in the given element type.
@@ -162,6 +175,24 @@ inline Value operand(AtenCall &call, ImportBuilder &b, StringRef name,
   if (call.isNumber(name))
     return b.scalar(elementType, call.scalar(name));
   return nn::expr::castTo(b, call.tensor(name), elementType);
+}
+
+/// `f` of `self`, computed in a type of at least 32 bits.
+inline LogicalResult widely(AtenCall &call, ImportBuilder &b,
+                            llvm::function_ref<Value(Value)> f) {
+  Type type = call.resultElement();
+  Value self = nn::expr::castTo(b, call.tensor("self"), type);
+  return call.result(nn::expr::castTo(b, f(b.widen(self)), type));
+}
+
+/// `f` of `self` and the argument `other`, each a tensor or a number, computed
+/// in a type of at least 32 bits.
+inline LogicalResult widely(AtenCall &call, ImportBuilder &b, StringRef other,
+                            llvm::function_ref<Value(Value, Value)> f) {
+  Type type = call.resultElement();
+  Value x = b.widen(operand(call, b, "self", type));
+  Value y = b.widen(operand(call, b, other, type));
+  return call.result(nn::expr::castTo(b, f(x, y), type));
 }
 
 } // namespace mlir::tp

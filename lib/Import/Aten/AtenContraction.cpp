@@ -95,7 +95,7 @@ static LogicalResult outer(AtenCall &call, ImportBuilder &b) {
 static LogicalResult linear(AtenCall &call, ImportBuilder &b) {
   Value input = call.tensor("input"), weight = call.tensor("weight");
   if (rankOf(weight) != 2)
-    return call.unsupported("with a one-dimensional weight");
+    return call.decompose();
   // nn.linear wants a row; a vector is a batch of one.
   bool isVector = rankOf(input) == 1;
   Value rows =
@@ -106,15 +106,15 @@ static LogicalResult linear(AtenCall &call, ImportBuilder &b) {
   return call.result(b.reshape(result, call.resultShape()));
 }
 
-/// beta * self + alpha * (first @ second).
-static LogicalResult addProduct(AtenCall &call, ImportBuilder &b, Value first,
-                                Value second) {
+/// beta * self + alpha * product.
+static LogicalResult addScaled(AtenCall &call, ImportBuilder &b,
+                               Value product) {
   auto scaled = [&](Value v, StringRef name) {
     return call.scalar(name) == 1.0
                ? v
                : mul(b, v, b.scalar(elementOf(v), call.scalar(name)));
   };
-  Value result = scaled(multiply(b, first, second), "alpha");
+  Value result = scaled(product, "alpha");
   if (call.scalar("beta") != 0.0) {
     Value self = call.tensor("self");
     if (rankOf(self) > 1)
@@ -124,12 +124,69 @@ static LogicalResult addProduct(AtenCall &call, ImportBuilder &b, Value first,
   return call.result(b.reshape(result, call.resultShape()));
 }
 
+static LogicalResult addProduct(AtenCall &call, ImportBuilder &b, Value first,
+                                Value second) {
+  return addScaled(call, b, multiply(b, first, second));
+}
+
 static LogicalResult addmm(AtenCall &call, ImportBuilder &b) {
   return addProduct(call, b, call.tensor("mat1"), call.tensor("mat2"));
 }
 
 static LogicalResult baddbmm(AtenCall &call, ImportBuilder &b) {
   return addProduct(call, b, call.tensor("batch1"), call.tensor("batch2"));
+}
+
+static LogicalResult addmv(AtenCall &call, ImportBuilder &b) {
+  Value vec = call.tensor("vec");
+  Value column = b.reshape(vec, {shapeOf(vec)[0], 1});
+  Value product =
+      b.reshape(multiply(b, call.tensor("mat"), column), call.resultShape());
+  return addScaled(call, b, product);
+}
+
+/// The sum of the products of a batch.
+static LogicalResult addbmm(AtenCall &call, ImportBuilder &b) {
+  Value product = matmul(b, call.tensor("batch1"), call.tensor("batch2"));
+  return addScaled(call, b, b.reduce(nn::ReduceKind::Sum, product, {0}, false));
+}
+
+/// x1ᵀ W[o] x2 for each output o.
+static LogicalResult bilinear(AtenCall &call, ImportBuilder &b) {
+  Value x1 = call.tensor("input1"), x2 = call.tensor("input2"),
+        weight = call.tensor("weight");
+  int64_t rank = rankOf(x1), outputs = shapeOf(weight)[0],
+          size1 = shapeOf(weight)[1], size2 = shapeOf(weight)[2];
+  // (i, o, j) as (o * j, i) for a Linear.
+  Value matrix =
+      b.reshape(b.transpose(weight, {0, 2, 1}), {outputs * size2, size1});
+  bool isVector = rank == 1;
+  Value rows = isVector ? b.reshape(x1, {1, size1}) : x1;
+  Value product = nn::LinearOp::create(b, rows, matrix);
+  llvm::SmallVector<int64_t> shape(shapeOf(x1).drop_back());
+  shape.append({outputs, size2});
+  product = mul(b, b.reshape(product, shape), unsqueeze(b, x2, rank - 1));
+  Value result = b.reduce(nn::ReduceKind::Sum, product, {rank}, false);
+  if (call.has("bias"))
+    result = add(b, result, call.tensor("bias"));
+  return call.result(result);
+}
+
+/// The cross product of vectors of three elements.
+static LogicalResult cross(AtenCall &call, ImportBuilder &b) {
+  Type type = call.resultElement();
+  auto shape = call.resultShape();
+  auto prepare = [&](StringRef name) {
+    return broadcast(b, castTo(b, call.tensor(name), type), shape);
+  };
+  Value x = prepare("self"), y = prepare("other");
+  int64_t dim = call.dim("dim", rankOf(x));
+  auto part = [&](Value v, int64_t i) { return b.slice(v, dim, i % 3, 1); };
+  llvm::SmallVector<Value> parts;
+  for (int64_t i = 0; i < 3; ++i)
+    parts.push_back(sub(b, mul(b, part(x, i + 1), part(y, i + 2)),
+                        mul(b, part(x, i + 2), part(y, i + 1))));
+  return call.result(b.concat(parts, dim));
 }
 
 /// A causal mask of queries by keys; true where a key is kept.
@@ -363,14 +420,14 @@ static Lettered contract(ImportBuilder &b, Lettered lhs, Lettered rhs,
   return {b.reshape(result, shape), batch + rows + columns};
 }
 
+/// Equations of distinct letters with an explicit result.
 static LogicalResult einsum(AtenCall &call, ImportBuilder &b) {
   std::string equation = call.string("equation");
   llvm::erase(equation, ' ');
   auto [inputs, output] = StringRef(equation).split("->");
   bool explicitOutput = StringRef(equation).contains("->");
   if (StringRef(equation).contains('.') || !explicitOutput)
-    return call.unsupported("with equation '" + llvm::Twine(equation) +
-                            "', expected letters and '->' alone");
+    return call.decompose();
   llvm::SmallVector<StringRef> parts;
   inputs.split(parts, ',');
   llvm::SmallVector<Lettered> terms;
@@ -378,12 +435,11 @@ static LogicalResult einsum(AtenCall &call, ImportBuilder &b) {
   for (auto [value, part] : llvm::zip_equal(call.tensors("tensors"), parts)) {
     for (size_t i = 0; i < part.size(); ++i)
       if (part.find(part[i]) != i)
-        return call.unsupported("with the repeated letter '" +
-                                llvm::Twine(part[i]) + "'");
+        return call.decompose();
     for (auto [dim, letter] : llvm::enumerate(part))
       if (sizes.try_emplace(letter, shapeOf(value)[dim]).first->second !=
           shapeOf(value)[dim])
-        return call.unsupported("with sizes that are broadcast");
+        return call.decompose();
     terms.push_back({castTo(b, value, call.resultElement()), part.str()});
   }
   Lettered left = terms.front();
@@ -410,6 +466,11 @@ void mlir::tp::addContractionOps(AtenTable &table) {
   table["dot"] = {dot, "self tensor"};
   table["outer"] = {outer, "self vec2"};
   table["ger"] = {outer, "self vec2"};
+  table["vdot"] = {matmul, "self other"};
+  table["addmv"] = {addmv, "self mat vec beta alpha"};
+  table["addbmm"] = {addbmm, "self batch1 batch2 beta alpha"};
+  table["bilinear"] = {bilinear, "input1 input2 weight bias"};
+  table["linalg_cross"] = {cross, "self other dim"};
   table["addmm"] = {.run = addmm,
                     .reads = "self mat1 mat2 beta alpha",
                     .refuses = "out_dtype"};

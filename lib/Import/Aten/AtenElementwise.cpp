@@ -58,12 +58,6 @@ static LogicalResult logicalNot(AtenCall &call, ImportBuilder &b) {
   return call.result(unary<nn::LogicalNotOp>(b, self));
 }
 
-static LogicalResult bitwiseNot(AtenCall &call, ImportBuilder &b) {
-  if (!call.resultElement().isInteger(1))
-    return call.unsupported("of integers");
-  return logicalNot(call, b);
-}
-
 static LogicalResult isNaN(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
   return call.result(compare(b, ComparePredicate::NE, self, self));
@@ -222,13 +216,6 @@ static LogicalResult logical(AtenCall &call, ImportBuilder &b) {
   Type type = b.getI1Type();
   return call.result(binary<Op>(b, operand(call, b, "self", type),
                                 operand(call, b, "other", type)));
-}
-
-template <typename Op>
-static LogicalResult bitwise(AtenCall &call, ImportBuilder &b) {
-  if (!call.resultElement().isInteger(1))
-    return call.unsupported("of integers");
-  return logical<Op>(call, b);
 }
 
 //===----------------------------------------------------------------------===//
@@ -430,7 +417,6 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["gelu"] = {gelu, "self approximate"};
   table["square"] = {square, "self"};
   table["logical_not"] = {logicalNot, "self"};
-  table["bitwise_not"] = {bitwiseNot, "self"};
   table["isnan"] = {isNaN, "self"};
   table["isinf"] = {isInf, "self"};
   table["leaky_relu"] = {leakyRelu, "self negative_slope"};
@@ -466,12 +452,6 @@ void mlir::tp::addElementwiseOps(AtenTable &table) {
   table["logical_and"] = {logical<nn::LogicalAndOp>, "self other"};
   table["logical_or"] = {logical<nn::LogicalOrOp>, "self other"};
   table["logical_xor"] = {logical<nn::LogicalXorOp>, "self other"};
-  table["bitwise_and"] = {bitwise<nn::LogicalAndOp>, "self other"};
-  table["bitwise_or"] = {bitwise<nn::LogicalOrOp>, "self other"};
-  table["bitwise_xor"] = {bitwise<nn::LogicalXorOp>, "self other"};
-  table["__and__"] = {bitwise<nn::LogicalAndOp>, "self other"};
-  table["__or__"] = {bitwise<nn::LogicalOrOp>, "self other"};
-  table["__xor__"] = {bitwise<nn::LogicalXorOp>, "self other"};
 
   table["clamp"] = {clamp, "self min max"};
   table["clamp_min"] = {clamp, "self min"};

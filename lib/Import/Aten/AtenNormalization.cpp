@@ -48,31 +48,42 @@ static LogicalResult normalizeAsBefore(AtenCall &call, ImportBuilder &b) {
 }
 
 /// The running statistics for the next call: old + momentum * (new - old). The
-/// variance is that of the examples' population.
+/// variance is that of the examples' population. A functional form of the op
+/// returns them as its last results, any other form assigns the buffers.
 static LogicalResult updateStatistics(AtenCall &call, ImportBuilder &b,
                                       Value mean, Value variance,
                                       int64_t count) {
   double unbiased = double(count) / double(std::max<int64_t>(count - 1, 1));
-  auto update = [&](StringRef name, Value value) {
+  bool isFunctional = call.numResults() == 5;
+  auto update = [&](StringRef name, Value value, unsigned result) {
     Value old = call.tensor(name);
     value = b.reshape(b.stopGradient(value), shapeOf(old));
     Type wide = elementOf(value);
     Value change = sub(b, value, castTo(b, old, wide));
     change = mul(b, change, b.scalar(wide, call.scalar("momentum")));
-    Value next = add(b, castTo(b, old, wide), change);
-    return call.assign(name, castTo(b, next, elementOf(old)));
+    Value next =
+        castTo(b, add(b, castTo(b, old, wide), change), elementOf(old));
+    if (!isFunctional)
+      return call.assign(name, next);
+    call.setResult(result, next);
+    return success();
   };
-  if (failed(update("running_mean", mean)))
+  if (failed(update("running_mean", mean, 3)))
     return failure();
-  return update("running_var", mul(b, variance, unbiased));
+  return update("running_var", mul(b, variance, unbiased), 4);
 }
 
 /// In training mode the statistics are those of the whole batch, also where it
 /// is split over ranks, as in PyTorch's SyncBatchNorm.
 static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
   bool isRunning = call.has("running_mean") && call.has("running_var");
-  if (!call.flag("training") && isRunning)
+  if (!call.flag("training") && isRunning) {
+    if (call.numResults() == 5) {
+      call.setResult(3, call.tensor("running_mean"));
+      call.setResult(4, call.tensor("running_var"));
+    }
     return normalizeAsBefore(call, b);
+  }
   Value v = b.widen(call.tensor("input"));
   llvm::SmallVector<int64_t> dims{0};
   llvm::append_range(dims, llvm::seq<int64_t>(2, rankOf(v)));
@@ -121,6 +132,14 @@ void mlir::tp::addNormalizationOps(AtenTable &table) {
                          .reads = "input weight bias running_mean running_var "
                                   "training momentum eps",
                          .noEffect = "cudnn_enabled"};
+  // The form with running statistics writes its arguments, and is refused.
+  table["_native_batch_norm_legit"] = {
+      .run = batchNorm,
+      .reads = "input weight bias training eps running_mean running_var "
+               "momentum"};
+  table["_native_batch_norm_legit_functional"] = {
+      batchNorm,
+      "input weight bias running_mean running_var training momentum eps"};
   table["_native_batch_norm_legit_no_training"] = {
       .run = batchNorm,
       .reads = "input weight bias running_mean running_var eps",

@@ -277,6 +277,9 @@ void mlir::tp::addPoolingOps(AtenTable &table) {
   addPooling<1>(table, "1d");
   addPooling<2>(table, "2d");
   addPooling<3>(table, "3d");
+  for (StringRef dims : {"2d", "3d"})
+    table[("_adaptive_avg_pool" + dims).str()] =
+        table[("adaptive_avg_pool" + dims).str()];
   for (const char *dims : {"1d", "2d", "3d"}) {
     std::string name = std::string("max_pool") + dims;
     table[name + "_with_indices"] = table[name];

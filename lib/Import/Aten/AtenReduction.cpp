@@ -1,7 +1,7 @@
 //===- AtenReduction.cpp - norms, softmax, reductions ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "AtenCall.h"
+#include "AtenReduction.h"
 #include <cmath>
 #include <string>
 
@@ -23,29 +23,6 @@ static int64_t countOf(ImportBuilder &b, Value v, ArrayRef<int64_t> dims) {
   return count;
 }
 
-/// The result of a reduction, in the op's own result shape: PyTorch also
-/// reduces a scalar along "dimension 0".
-static LogicalResult reduced(AtenCall &call, ImportBuilder &b, Value v,
-                             unsigned i = 0) {
-  v = castTo(b, v, call.resultElement(i));
-  call.setResult(i, b.reshape(v, call.resultShape(i)));
-  return success();
-}
-
-static llvm::SmallVector<int64_t> dimsOf(AtenCall &call, ImportBuilder &b,
-                                         Value v) {
-  if (rankOf(v) == 0)
-    return {};
-  return call.dims("dim", rankOf(v));
-}
-
-/// The operand of a reduction: `self` in the result's type, or in f32 for small
-/// floats. If a part of a sum were rounded before it is reduced over ranks, it
-/// could overflow although the sum doesn't.
-static Value wideSelf(AtenCall &call, ImportBuilder &b) {
-  return b.widen(castTo(b, call.tensor("self"), call.resultElement()));
-}
-
 template <ReduceKind kind>
 static LogicalResult reduce(AtenCall &call, ImportBuilder &b) {
   // An extremum is one of the elements, so nothing is rounded.
@@ -55,8 +32,7 @@ static LogicalResult reduce(AtenCall &call, ImportBuilder &b) {
   if (isBool(self))
     self = castTo(b, self, b.getI32Type());
   return reduced(
-      call, b,
-      b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
+      call, b, b.reduce(kind, self, dimsOf(call, self), call.flag("keepdim")));
 }
 
 /// Reverses the order of elements. The smallest integer has no negative.
@@ -107,19 +83,34 @@ static LogicalResult truth(AtenCall &call, ImportBuilder &b) {
   Value self = castTo(b, call.tensor("self"), b.getI1Type());
   self = castTo(b, self, b.getI32Type());
   return reduced(
-      call, b,
-      b.reduce(kind, self, dimsOf(call, b, self), call.flag("keepdim")));
+      call, b, b.reduce(kind, self, dimsOf(call, self), call.flag("keepdim")));
 }
 
-/// The square root of a sum of squares. Its gradient at 0 is 0, as in PyTorch's
-/// norms.
-static Value rootOfSquares(ImportBuilder &b, Value sum) {
-  auto number = [&](int64_t value) {
-    return b.scalar(elementOf(sum), Scalar::of(value));
-  };
-  Value isZero = compare(b, ComparePredicate::EQ, sum, number(0));
-  Value root = unary<nn::SqrtOp>(b, select(b, isZero, number(1), sum));
-  return select(b, isZero, number(0), root);
+static LogicalResult extrema(AtenCall &call, ImportBuilder &b) {
+  Value self = call.tensor("self");
+  llvm::SmallVector<int64_t> dims;
+  if (call.has("dim") && rankOf(self) > 0)
+    dims.push_back(call.dim("dim", rankOf(self)));
+  bool keepdim = call.flag("keepdim");
+  if (failed(reduced(call, b, b.reduce(ReduceKind::Min, self, dims, keepdim))))
+    return failure();
+  return reduced(call, b, b.reduce(ReduceKind::Max, self, dims, keepdim), 1);
+}
+
+static LogicalResult countNonzero(AtenCall &call, ImportBuilder &b) {
+  Value self = castTo(b, call.tensor("self"), b.getI1Type());
+  self = castTo(b, self, b.getI64Type());
+  return reduced(call, b,
+                 b.reduce(ReduceKind::Sum, self, dimsOf(call, self), false));
+}
+
+/// The sum of the elements that aren't NaN.
+static LogicalResult sumOfNumbers(AtenCall &call, ImportBuilder &b) {
+  Value self = wideSelf(call, b);
+  self = keep(b, compare(b, ComparePredicate::EQ, self, self), self);
+  return reduced(call, b,
+                 b.reduce(ReduceKind::Sum, self, dimsOf(call, self),
+                          call.flag("keepdim")));
 }
 
 /// mean((x - mean(x))²), with n - correction instead of n. The gradient with
@@ -127,7 +118,7 @@ static Value rootOfSquares(ImportBuilder &b, Value sum) {
 static LogicalResult variance(AtenCall &call, ImportBuilder &b, bool root,
                               bool withMean) {
   Value self = wideSelf(call, b);
-  auto dims = dimsOf(call, b, self);
+  auto dims = dimsOf(call, self);
   bool keepdim = call.flag("keepdim");
   double correction = 1;
   if (call.has("correction"))
@@ -148,7 +139,7 @@ static LogicalResult variance(AtenCall &call, ImportBuilder &b, bool root,
     result = div(b, result, b.scalar(elementOf(self), Scalar::of(divisor)));
   }
   if (root)
-    result = rootOfSquares(b, result);
+    result = b.rootOfSquares(result);
   if (withMean && failed(reduced(call, b, mean, 1)))
     return failure();
   return reduced(call, b, result);
@@ -159,32 +150,9 @@ static LogicalResult varianceOp(AtenCall &call, ImportBuilder &b) {
   return variance(call, b, root, withMean);
 }
 
-/// (Σ |x|^p)^(1/p) for p = 1, 2, ∞ and -∞.
-template <char orderName>
-static LogicalResult vectorNorm(AtenCall &call, ImportBuilder &b) {
-  StringRef name = orderName == 'p' ? "p" : "ord";
-  double order = call.has(name) ? call.real(name) : 2;
-  Value self = wideSelf(call, b);
-  auto dims = dimsOf(call, b, self);
-  bool keepdim = call.flag("keepdim");
-  if (order == 2) {
-    Value sum = b.reduce(ReduceKind::Sum, mul(b, self, self), dims, keepdim);
-    return reduced(call, b, rootOfSquares(b, sum));
-  }
-  Value size = unary<nn::AbsOp>(b, self);
-  if (order == 1)
-    return reduced(call, b, b.reduce(ReduceKind::Sum, size, dims, keepdim));
-  if (order == HUGE_VAL)
-    return reduced(call, b, b.reduce(ReduceKind::Max, size, dims, keepdim));
-  if (order == -HUGE_VAL)
-    return reduced(call, b, b.reduce(ReduceKind::Min, size, dims, keepdim));
-  return call.unsupported("of order " + std::to_string(order) +
-                          ", expected 1, 2, inf or -inf");
-}
-
 static LogicalResult logSumExp(AtenCall &call, ImportBuilder &b) {
   Value self = wideSelf(call, b);
-  auto dims = dimsOf(call, b, self);
+  auto dims = dimsOf(call, self);
   Value largest = b.reduce(ReduceKind::Max, self, dims, true);
   // Infinities have no differences; for -inf alone the result is -inf.
   Type type = elementOf(self);
@@ -277,6 +245,10 @@ void mlir::tp::addReductionOps(AtenTable &table) {
       .run = argExtremum<true>, .reads = "self dim", .inType = "keepdim"};
   table["any"] = {truth<ReduceKind::Max>, "self dim keepdim"};
   table["all"] = {truth<ReduceKind::Min>, "self dim keepdim"};
+  table["aminmax"] = {extrema, "self dim keepdim"};
+  table["count_nonzero"] = {countNonzero, "self dim"};
+  table["nansum"] = {
+      .run = sumOfNumbers, .reads = "self dim keepdim", .inType = "dtype"};
   table["var"] = {varianceOp<false, false>,
                   "self dim unbiased correction keepdim"};
   table["std"] = {varianceOp<true, false>,
@@ -285,11 +257,6 @@ void mlir::tp::addReductionOps(AtenTable &table) {
                        "self dim unbiased correction keepdim"};
   table["std_mean"] = {varianceOp<true, true>,
                        "self dim unbiased correction keepdim"};
-  table["linalg_vector_norm"] = {.run = vectorNorm<'o'>,
-                                 .reads = "self ord dim keepdim",
-                                 .inType = "dtype"};
-  table["norm"] = {
-      .run = vectorNorm<'p'>, .reads = "self p dim keepdim", .inType = "dtype"};
   table["logsumexp"] = {logSumExp, "self dim keepdim"};
   table["cumsum"] = {
       .run = cumulativeSum, .reads = "self dim", .inType = "dtype"};

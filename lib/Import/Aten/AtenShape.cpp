@@ -336,8 +336,6 @@ void mlir::tp::addShapeOps(AtenTable &table) {
   table["view_as"] = {.run = reshape, .reads = "self", .inType = "other"};
   table["reshape_as"] = {.run = reshape, .reads = "self", .inType = "other"};
   table["ravel"] = {reshape, "self"};
-  table["atleast_1d"] = {.run = reshape, .reads = "self", .refuses = "tensors"};
-  table["atleast_2d"] = {.run = reshape, .reads = "self", .refuses = "tensors"};
   table["expand"] = {.run = broadcast,
                      .reads = "self",
                      .inType = "size",
@@ -368,6 +366,12 @@ void mlir::tp::addShapeOps(AtenTable &table) {
       .run = split, .reads = "self dim", .inType = "split_size split_sizes"};
   table["split_with_sizes"] = {
       .run = split, .reads = "self dim", .inType = "split_sizes"};
+  for (StringRef name : {"split_with_sizes_copy", "unsafe_split_with_sizes"})
+    table[name] = {.run = split, .reads = "self dim", .inType = "split_sizes"};
+  table["unsafe_split"] = {
+      .run = split, .reads = "self dim", .inType = "split_size"};
+  table["unsafe_chunk"] = {
+      .run = split, .reads = "self dim", .inType = "chunks"};
   table["tensor_split"] = {.run = splitAt,
                            .reads = "self dim indices",
                            .inType = "sections",

@@ -25,6 +25,14 @@ AtenTable mlir::tp::makeAtenTable() {
   addGroupedOps(table);
   addLossOps(table);
   addTransformerOps(table);
+  addTrigonometryOps(table);
+  addSpecialOps(table);
+  addArithmeticOps(table);
+  addBitwiseOps(table);
+  addDiagonalOps(table);
+  addNormOps(table);
+  addGridOps(table);
+  addBagOps(table);
   return table;
 }
 
@@ -43,6 +51,8 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
              "they choose among kernels")
       .Case("momentum", "statistics change in training mode alone")
       .Case("path", "the order of contractions")
+      .Case("compute_mode", "it chooses among formulas")
+      .Case("generator", "no number is drawn")
       .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")
       .Case("sorted", "they are always in order")
       .Case("stable", "equal elements keep their order")

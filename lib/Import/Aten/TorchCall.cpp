@@ -131,10 +131,9 @@ std::string TorchCall::string(StringRef name) {
   return value && value->isString() ? value->toStringRef() : "";
 }
 
-std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name,
-                                                      unsigned i) {
-  const c10::IValue &element = find(name)->toListRef()[i];
-  at::Tensor constant = constantOf(element.toTensor());
+std::optional<ConstantIndex>
+TorchCall::toIndex(const at::Tensor &tensor) const {
+  at::Tensor constant = constantOf(tensor);
   if (!constant.defined() || constant.scalar_type() == at::kBool)
     return std::nullopt;
   ConstantIndex index;
@@ -143,6 +142,15 @@ std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name,
   const int64_t *values = data.const_data_ptr<int64_t>();
   index.values.assign(values, values + data.numel());
   return index;
+}
+
+std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name,
+                                                      unsigned i) {
+  return toIndex(find(name)->toListRef()[i].toTensor());
+}
+
+std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name) {
+  return toIndex(find(name)->toTensor());
 }
 
 bool TorchCall::isCausalMask(StringRef name) {

@@ -36,6 +36,7 @@ public:
   std::string string(StringRef name) override;
   std::optional<ConstantIndex> constantIndex(StringRef name,
                                              unsigned i) override;
+  std::optional<ConstantIndex> constantIndex(StringRef name) override;
   bool isCausalMask(StringRef name) override;
   Type promote(ArrayRef<StringRef> names) override;
   unsigned numResults() const override { return results.size(); }
@@ -49,6 +50,13 @@ public:
     return failure();
   }
 
+  LogicalResult decompose() override {
+    isDecomposed = true;
+    return failure();
+  }
+
+  /// Whether the handler left the op to the ops that it consists of.
+  bool wasDecomposed() const { return isDecomposed; }
   llvm::ArrayRef<Value> getResults() const { return values; }
   /// Why the handler failed, or which argument it has misread; else empty.
   const std::string &getReason() const { return reason; }
@@ -61,6 +69,7 @@ private:
                const char *expected) const;
   /// The data behind a meta tensor that stands for a constant.
   at::Tensor constantOf(const at::Tensor &tensor) const;
+  std::optional<ConstantIndex> toIndex(const at::Tensor &tensor) const;
 
   TensorTable &table;
   MLIRContext *context;
@@ -70,6 +79,7 @@ private:
   std::vector<at::Tensor> results;
   llvm::SmallVector<Value> values;
   mutable std::string reason;
+  bool isDecomposed = false;
 };
 
 } // namespace mlir::tp

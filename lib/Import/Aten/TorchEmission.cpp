@@ -102,19 +102,20 @@ static std::string checkArguments(const AtenOp &op,
 
 void OpRunner::check(const TorchOp &op) {
   // Ops on lists and constants need no handler.
-  if (computesTensors(op.schema) && !handlers.count(baseName(*op.schema)))
+  if (computesTensors(op.schema) && !isKnown(*op.schema))
     problem(ImportProblem::UnsupportedOp, op.place,
             "unsupported op '" + c10::toString(*op.schema) + "'");
 }
 
 /// Builds the IR of one op and registers its results.
-bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
-                    llvm::ArrayRef<c10::IValue> outputs) {
+OpRunner::Emission OpRunner::emit(const TorchOp &op,
+                                  llvm::ArrayRef<c10::IValue> inputs,
+                                  llvm::ArrayRef<c10::IValue> outputs) {
   const c10::FunctionSchema &schema = *op.schema;
   auto unsupported = [&](const llvm::Twine &why) {
     problem(ImportProblem::UnsupportedOp, op.place,
             "unsupported op '" + c10::toString(schema) + "'" + why);
-    return false;
+    return Emission::Failed;
   };
   const AtenOp &handler = handlers.find(baseName(schema))->second;
   if (std::string why = checkArguments(handler, schema, inputs); !why.empty())
@@ -144,7 +145,7 @@ bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
     for (const c10::IValue &input : inputs)
       if (input.isTensor() && input.toTensor().unsafeGetTensorImpl() ==
                                   results[0].unsafeGetTensorImpl())
-        return true;
+        return Emission::Done;
   }
   for (const at::Tensor &result : results)
     if (!convertType(b.getContext(), result.scalar_type()))
@@ -173,7 +174,10 @@ bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
   TorchCall call(table, b.getContext(), handler, schema, inputs, results);
   Block *block = b.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
-  if (failed(handler.run(call, b)) || !call.getReason().empty())
+  bool isDone = succeeded(handler.run(call, b));
+  if (call.wasDecomposed())
+    return Emission::Decomposed;
+  if (!isDone || !call.getReason().empty())
     return unsupported(" " + call.getReason());
   if (std::string why = findInvalid(llvm::make_range(
           last ? std::next(last->getIterator()) : block->begin(),
@@ -204,5 +208,5 @@ bool OpRunner::emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
     if (inPlace)
       table.written(result);
   }
-  return true;
+  return Emission::Done;
 }

@@ -3,7 +3,9 @@
 
 #include "TorchOps.h"
 #include "TorchArchive.h"
+#include "TorchComposite.h"
 #include "TorchSchema.h"
+#include "llvm/ADT/ScopeExit.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
 
@@ -12,6 +14,9 @@ using namespace mlir::tp;
 
 /// The limit for the elements of all large lists and strings together.
 static constexpr int64_t kMaxElements = int64_t(1) << 26;
+
+/// The limit for the ops that a composite op consists of.
+static constexpr int64_t kMaxParts = int64_t(1) << 16;
 
 OpRunner::OpRunner(ImportBuilder &b, TensorTable &table)
     : b(b), table(table), handlers(makeAtenTable()) {}
@@ -28,7 +33,9 @@ void OpRunner::leaveModule() {
 
 void OpRunner::problem(ImportProblem::Kind kind, StringRef place,
                        const llvm::Twine &text) {
-  ImportProblem problem{kind, text.str(), currentFqn(), place.str()};
+  std::string whole =
+      composite.empty() ? "" : ", as a part of '" + composite + "'";
+  ImportProblem problem{kind, text.str() + whole, currentFqn(), place.str()};
   if (!llvm::is_contained(problems, problem))
     problems.push_back(std::move(problem));
 }
@@ -161,6 +168,20 @@ static bool hasOpaqueTensors(llvm::ArrayRef<c10::IValue> values) {
   return found;
 }
 
+/// PyTorch's error, and the operands' shapes.
+static std::string describeFailure(const TorchOp &op,
+                                   llvm::ArrayRef<c10::IValue> inputs,
+                                   const std::exception &exception) {
+  std::string shapes;
+  for (const c10::IValue &input : inputs)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      shapes += shapes.empty() ? "" : ", ";
+      shapes += c10::str(tensor.sizes(), " ", tensor.scalar_type());
+    });
+  return op.name + ": " + describeException(exception) +
+         " (operands: " + shapes + ")";
+}
+
 bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   std::vector<c10::IValue> inputs = stack;
   try {
@@ -171,15 +192,8 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
     return true;
   } catch (const std::exception &exception) {
     if (!lacksMetaKernel(exception)) {
-      std::string shapes;
-      for (const c10::IValue &input : inputs)
-        forEachTensor(input, [&](const at::Tensor &tensor) {
-          shapes += shapes.empty() ? "" : ", ";
-          shapes += c10::str(tensor.sizes(), " ", tensor.scalar_type());
-        });
       problem(ImportProblem::Failed, op.place,
-              op.name + ": " + describeException(exception) +
-                  " (operands: " + shapes + ")");
+              describeFailure(op, inputs, exception));
       return false;
     }
   }
@@ -236,20 +250,6 @@ bool OpRunner::resolveConstants(const TorchOp &op,
   return !stale;
 }
 
-/// The message for an op without a handler that PyTorch calls random. If an
-/// argument can make it deterministic, the message says that no form of it is
-/// imported, because randomness isn't the reason.
-static StringRef explainRandom(const c10::FunctionSchema &schema) {
-  for (const c10::Argument &argument : schema.arguments()) {
-    StringRef name = argument.name();
-    if (name.starts_with("dropout"))
-      return ", with dropout or without";
-    if (name == "train" || name == "training")
-      return ", in training mode or not";
-  }
-  return ": its result is random";
-}
-
 /// Tracing turns Python's numbers into 0-d tensors. In type promotion they must
 /// stay as weak as numbers: int tensor + 1.5 has the default float type.
 static void wrapNumbers(const TorchOp &op, std::vector<c10::IValue> &inputs) {
@@ -298,6 +298,10 @@ OpRunner::Results OpRunner::runOnData(const TorchOp &op, c10::Stack stack) {
   try {
     setDevices(stack, c10::kCPU);
     op.execute(stack);
+    if (op.schema && separatesResults(baseName(*op.schema)))
+      for (c10::IValue &output : stack)
+        output = mapTensors(
+            output, [](const at::Tensor &tensor) { return tensor.clone(); });
     if (!hasOpaqueTensors(stack))
       return stack;
     reportOpaque(op);
@@ -306,6 +310,108 @@ OpRunner::Results OpRunner::runOnData(const TorchOp &op, c10::Stack stack) {
             op.name + ": " + describeException(exception));
   }
   return std::nullopt;
+}
+
+/// The data of the constants for which meta tensors stand.
+c10::Stack OpRunner::unwrapConstants(c10::Stack values) {
+  for (c10::IValue &value : values)
+    value = mapTensors(value, [&](const at::Tensor &tensor) {
+      TrackedTensor *tracked = table.find(tensor);
+      return tracked && tracked->isConstant() ? tracked->data : tensor;
+    });
+  return values;
+}
+
+namespace {
+/// Ends the kernel of a composite op, a part of which has a problem or unknown
+/// results.
+struct PartFailed : std::exception {};
+} // namespace
+
+/// One op that the kernel of `whole` calls. The kernel expects tensors of one
+/// device, so it gets meta tensors for constants as well.
+void OpRunner::runPart(const TorchOp &whole, const c10::OperatorHandle &handle,
+                       c10::Stack &stack) {
+  if (++numParts > kMaxParts) {
+    std::string name = std::exchange(composite, "");
+    problem(ImportProblem::Failed, whole.place,
+            "'" + name + "' consists of more than " + llvm::Twine(kMaxParts) +
+                " ops; it needs shorter operands");
+    throw PartFailed();
+  }
+  stack = unwrapConstants(std::move(stack));
+  TorchOp part;
+  part.name = handle.schema().name();
+  part.schema = &handle.schema();
+  part.execute = [&](c10::Stack &stack) { handle.callBoxed(stack); };
+  part.isRandom = isRandom(handle.schema(), stack);
+  part.place = whole.place;
+  size_t before = problems.size();
+  Results results = run(part, stack);
+  if (!results || problems.size() > before)
+    throw PartFailed();
+  stack = std::move(*results);
+  for (c10::IValue &result : stack)
+    result = mapTensors(result, [&](const at::Tensor &tensor) {
+      return tensor.is_meta() ? tensor : table.standIn(tensor);
+    });
+}
+
+/// Whether each result comes from an op that the importer has seen.
+bool OpRunner::areTracked(llvm::ArrayRef<c10::IValue> results) {
+  bool isTracked = true;
+  for (const c10::IValue &result : results)
+    forEachTensor(result, [&](const at::Tensor &tensor) {
+      isTracked &= !tensor.is_meta() || table.find(tensor);
+    });
+  return isTracked;
+}
+
+/// Results without values, for an op that has been reported. Nothing more is
+/// reported if PyTorch can't run it.
+OpRunner::Results OpRunner::runUnsupported(const TorchOp &op,
+                                           c10::Stack stack) {
+  size_t before = problems.size();
+  bool done = runOnMeta(op, stack);
+  problems.resize(before);
+  if (!done)
+    return std::nullopt;
+  poison(stack);
+  return stack;
+}
+
+OpRunner::Results OpRunner::runParts(const TorchOp &op, c10::Stack stack) {
+  bool isOutermost = composite.empty();
+  if (isOutermost) {
+    composite = op.name;
+    numParts = 0;
+  }
+  auto leave = llvm::make_scope_exit([&] {
+    if (isOutermost)
+      composite.clear();
+  });
+  std::vector<c10::IValue> inputs = stack;
+  try {
+    setDevices(stack, c10::kMeta);
+    runComposite(*op.schema, stack,
+                 [&](const c10::OperatorHandle &handle, c10::Stack &stack) {
+                   runPart(op, handle, stack);
+                 });
+    if (areTracked(stack))
+      return unwrapConstants(std::move(stack));
+    problem(ImportProblem::UnsupportedOp, op.place,
+            "unsupported op '" + c10::toString(*op.schema) +
+                "': its kernel doesn't use other ops alone");
+  } catch (const PartFailed &) {
+  } catch (const std::exception &exception) {
+    problem(ImportProblem::Failed, op.place,
+            describeFailure(op, inputs, exception));
+  }
+  return runUnsupported(op, std::move(inputs));
+}
+
+bool OpRunner::isKnown(const c10::FunctionSchema &schema) const {
+  return handlers.count(baseName(schema)) || isComposite(schema);
 }
 
 OpRunner::Results OpRunner::run(const TorchOp &op,
@@ -363,10 +469,10 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
     });
   }
   if (schema && op.isRandom) {
-    if (!handlers.count(baseName(*schema))) {
+    if (!isKnown(*schema)) {
       problem(ImportProblem::UnsupportedOp, op.place,
-              "unsupported op '" + c10::toString(*schema) + "'" +
-                  explainRandom(*schema));
+              "unsupported op '" + c10::toString(*schema) +
+                  "': its result is random");
       return std::nullopt;
     }
     // Dropout and attention with dropout: the handler deals with randomness, so
@@ -393,20 +499,21 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
     });
   stack = inputs;
   b.setLoc(makeLocation(b.getContext(), currentFqn(), op.place));
-  // An op without a handler is reported even if PyTorch can't run it.
+  if (!handlers.count(baseName(*schema)) && isComposite(*schema))
+    return runParts(op, std::move(stack));
   if (!handlers.count(baseName(*schema))) {
     check(op);
-    size_t before = problems.size();
-    bool done = runOnMeta(op, stack);
-    problems.resize(before);
-    if (!done)
-      return std::nullopt;
-    poison(stack);
-    return stack;
+    return runUnsupported(op, std::move(stack));
   }
   if (!runOnMeta(op, stack))
     return std::nullopt;
-  if (poisoned || !emit(op, inputs, stack))
+  if (separatesResults(baseName(*schema)))
+    for (c10::IValue &output : stack)
+      output = mapTensors(output, makeMeta);
+  Emission emission = poisoned ? Emission::Failed : emit(op, inputs, stack);
+  if (emission == Emission::Decomposed)
+    return runParts(op, std::move(inputs));
+  if (emission == Emission::Failed)
     poison(stack);
   if (receiver.defined())
     table.promote(receiver, inputs[0].toTensor());

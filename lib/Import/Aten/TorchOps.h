@@ -16,6 +16,10 @@
 #include <ATen/core/stack.h>
 #include <functional>
 
+namespace c10 {
+class OperatorHandle;
+} // namespace c10
+
 namespace mlir::tp {
 
 /// A problem that prevents the import of a model.
@@ -82,8 +86,23 @@ public:
 private:
   bool runOnMeta(const TorchOp &op, c10::Stack &stack);
   Results runOnData(const TorchOp &op, c10::Stack stack);
-  bool emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
-            llvm::ArrayRef<c10::IValue> outputs);
+  Results runUnsupported(const TorchOp &op, c10::Stack stack);
+  /// Runs the ops that a composite op consists of.
+  Results runParts(const TorchOp &op, c10::Stack stack);
+  void runPart(const TorchOp &whole, const c10::OperatorHandle &handle,
+               c10::Stack &stack);
+  bool areTracked(llvm::ArrayRef<c10::IValue> results);
+  c10::Stack unwrapConstants(c10::Stack values);
+  /// Whether the op needs no handler, or has one.
+  bool isKnown(const c10::FunctionSchema &schema) const;
+  enum class Emission {
+    Done,
+    Failed,
+    /// The handler left the op to the ops that it consists of.
+    Decomposed,
+  };
+  Emission emit(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+                llvm::ArrayRef<c10::IValue> outputs);
   /// Reports a problem and returns false.
   bool reportOpaque(const TorchOp &op);
   bool resolveConstants(const TorchOp &op, std::vector<c10::IValue> &inputs);
@@ -95,6 +114,9 @@ private:
   std::vector<std::string> fqns;
   std::vector<ImportProblem> problems;
   int64_t numElements = 0; ///< of large lists and strings
+  /// The composite op whose parts run, or empty, and how many have run.
+  std::string composite;
+  int64_t numParts = 0;
 };
 
 } // namespace mlir::tp

@@ -4,6 +4,7 @@
 #include "TorchSchema.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <torch/csrc/utils/schema_info.h>
 
 using namespace mlir;
 
@@ -24,6 +25,8 @@ StringRef mlir::tp::baseName(const c10::FunctionSchema &schema) {
         .Case("__iand__", "__and__")
         .Case("__ior__", "__or__")
         .Case("__ixor__", "__xor__")
+        .Case("__ilshift__", "__lshift__")
+        .Case("__irshift__", "__rshift__")
         .Default(name);
   return name;
 }
@@ -53,6 +56,21 @@ bool mlir::tp::usesShapeAlone(StringRef name) {
       .Cases({"zeros_like", "ones_like", "full_like", "empty_like"}, true)
       .Cases({"new_zeros", "new_ones", "new_full", "new_empty"}, true)
       .Default(false);
+}
+
+bool mlir::tp::isRandom(const c10::FunctionSchema &schema,
+                        llvm::ArrayRef<c10::IValue> inputs) {
+  if (!StringRef(schema.name()).starts_with("aten::"))
+    return false;
+  torch::utils::SchemaInfo info(schema);
+  for (auto [argument, input] : llvm::zip(schema.arguments(), inputs))
+    if (!input.isTensor())
+      info.addArgumentValue(argument.name(), input);
+  return info.is_nondeterministic();
+}
+
+bool mlir::tp::separatesResults(StringRef name) {
+  return name.starts_with("unsafe_");
 }
 
 static bool mentionsTensor(const c10::TypePtr &type) {

@@ -26,6 +26,14 @@ bool hasDataDependentShape(StringRef name);
 /// Ops that use only the shape and type of their first argument, by `baseName`.
 bool usesShapeAlone(StringRef name);
 
+/// Whether the result is random, for these inputs.
+bool isRandom(const c10::FunctionSchema &schema,
+              llvm::ArrayRef<c10::IValue> inputs);
+
+/// Ops whose results PyTorch treats as tensors of their own, though they share
+/// memory, by `baseName`.
+bool separatesResults(StringRef name);
+
 /// Whether the op computes with tensors, and doesn't just move them between
 /// lists, tuples and dictionaries (whose schemas say `t`, or nothing). An op
 /// without a schema doesn't.

@@ -3,10 +3,10 @@
 
 #include "ExportOps.h"
 #include "CustomOps.h"
+#include "Import/Aten/TorchSchema.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <ATen/ScalarOps.h>
 #include <torch/csrc/jit/runtime/operator.h>
-#include <torch/csrc/utils/schema_info.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -15,7 +15,12 @@ namespace jit = torch::jit;
 static constexpr StringLiteral kOps = "torch.ops.";
 
 bool mlir::tp::isAssertion(const ExportStep &step) {
-  return step.target == "torch.ops.aten._assert_tensor_metadata.default";
+  return llvm::StringSwitch<bool>(step.target)
+      .Case("torch.ops.aten._assert_tensor_metadata.default", true)
+      .Cases({"torch.ops.aten._assert_async.default",
+              "torch.ops.aten._assert_async.msg"},
+             true)
+      .Default(false);
 }
 
 bool mlir::tp::isAlias(const ExportStep &step) {
@@ -131,17 +136,6 @@ orderInputs(const ExportStep &step, const c10::FunctionSchema &schema,
       throw ExportError("'" + llvm::Twine(step.target) + "' is called with '" +
                         given.name + "', which isn't one of its arguments");
   return ordered;
-}
-
-static bool isRandom(const c10::FunctionSchema &schema,
-                     llvm::ArrayRef<c10::IValue> inputs) {
-  if (!StringRef(schema.name()).starts_with("aten::"))
-    return false;
-  torch::utils::SchemaInfo info(schema);
-  for (auto [argument, input] : llvm::zip(schema.arguments(), inputs))
-    if (!input.isTensor())
-      info.addArgumentValue(argument.name(), input);
-  return info.is_nondeterministic();
 }
 
 /// PyTorch's op for a name such as "torch.ops.aten.add.Tensor"; null if there

@@ -18,8 +18,9 @@ TorchOp findOp(const ExportStep &step, std::vector<c10::IValue> &inputs);
 /// The name, schema and place of the op of a step, without `execute`.
 TorchOp nameOp(const ExportStep &step);
 
-/// Whether the step only checks what torch.export has seen: the importer checks
-/// the inputs.
+/// Whether the step only checks: what torch.export has seen, which the importer
+/// checks of the inputs, or the values of tensors, which a compiled program
+/// doesn't check.
 bool isAssertion(const ExportStep &step);
 
 /// Whether the step is the alias of an argument, which tp_trace.py adds.

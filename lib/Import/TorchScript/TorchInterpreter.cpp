@@ -421,6 +421,16 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
     setOutputs(node, frame, *outputs);
 }
 
+/// The meta tensor of a parameter or buffer, or else the tensor itself.
+at::Tensor TorchInterpreter::toParameter(const at::Tensor &tensor) {
+  auto it = tensor.numel() > 0 ? parameterNames.find(DataKey(tensor))
+                               : parameterNames.end();
+  if (it == parameterNames.end())
+    return tensor;
+  return table.parameter(it->second.data, it->second.fqn, it->second.isBuffer,
+                         it->second.isSaved);
+}
+
 void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
                                     const c10::IValue &object) {
   c10::IValue value = object.toObjectRef().getAttr(node.s(attr::name));
@@ -433,10 +443,17 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
                   node.s(attr::name) + "'");
       return;
     }
-    auto it = parameterNames.find(DataKey(tensor));
-    if (tensor.numel() > 0 && it != parameterNames.end())
-      value = table.parameter(it->second.data, it->second.fqn,
-                              it->second.isBuffer, it->second.isSaved);
+    value = toParameter(tensor);
+  } else if (object.isModule() && value.isTensorList()) {
+    // The weights of a recurrent layer are a list.
+    c10::List<at::Tensor> list;
+    bool isOfParameters = true;
+    for (const at::Tensor &tensor : value.toTensorVector()) {
+      list.push_back(toParameter(tensor));
+      isOfParameters &= list.get(list.size() - 1).is_meta();
+    }
+    if (isOfParameters)
+      value = std::move(list);
   }
   frame.values[node.output()] = std::move(value);
 }

@@ -48,6 +48,7 @@ private:
   // Nodes that the TorchScript interpreter itself executes.
   bool runStructural(torch::jit::Node &node, Frame &frame,
                      std::vector<c10::IValue> &inputs, bool &handled);
+  at::Tensor toParameter(const at::Tensor &tensor);
   void getAttribute(torch::jit::Node &node, Frame &frame,
                     const c10::IValue &object);
   void setAttribute(torch::jit::Node &node, const Object &object,

@@ -112,12 +112,28 @@ a.index_copy(x, 2, n[:1, 0], y[:, :, :1]); a.index_fill(x, 1, n[0], 2.5); a.inde
 a.index_put(x, [None, n[0]], y, accumulate=True); a._index_put_impl_(x + 0, [None, n[0]], y, accumulate=True, unsafe=True)
 a._unsafe_index_put(x, [None, n[0]], y, accumulate=True); a.index_put(x, [n[0] % 2, None, n[0]], y[0, :, :3], accumulate=True); a.index_put(x, [None, None, n[:1, :1]], y[:, :, None, :1]); a._unsafe_index(x, [None, n[0]]); a.take_along_dim(x, n[:, :, None], dim=1); a.take_along_dim(x, n)
 a._grouped_mm(x[0].repeat(4, 2).bfloat16(), y.repeat(1, 3, 2)[:, :8].bfloat16(), offs=(n[0, :2] * 0 + 6).cumsum(0).int(), out_dtype=torch.bfloat16)
+a._embedding_bag(x[0], n[0], torch.tensor([0, 2]), scale_grad_by_freq=True, sparse=True, per_sample_weights=p[0, 0, :3])[0]
+a._embedding_bag(x[0], n[0], torch.tensor([0, 2, 3]), mode=1, include_last_offset=True)[0]
+a._embedding_bag_forward_only(x[0], n[0], torch.tensor([0, 2]), scale_grad_by_freq=True, sparse=True, per_sample_weights=p[0, 0, :3])[0]
+a._embedding_bag_forward_only(x[0], n[0], torch.tensor([0, 2, 3]), mode=1, include_last_offset=True)[0]
+a._weight_norm_interface(x, p[:, :1, :1].contiguous(), dim=0)[0]; a._weight_norm_interface(x, p[:1, :1], dim=2)[1]; a.renorm(x, 1.5, -1, 0.5)
+a.addbmm(x[0, :, :3], x, y.transpose(1, 2), beta=0.5, alpha=3); a.addmv(x[0, :, 0], x[0], y[0, 0], beta=0.5, alpha=3)
+a.aminmax(x, dim=1, keepdim=True)[0]; a.aminmax(x)[1]; a.count_nonzero(n, [1]); a.count_nonzero(n, dim=1); a.nansum(s, [1], keepdim=True, dtype=torch.float64)
+a.bilinear(x, y, x.expand(2, 3, 4)[:, :, :, None].expand(2, 3, 4, 4)[:, 0], p[0, 0, :2]); a.linalg_cross(x, y, dim=1)
+a.binary_cross_entropy(x.sigmoid(), y.sigmoid(), weight=p, reduction=2); a.binary_cross_entropy(x.sigmoid(), b.float(), reduction=0)
+a.huber_loss(x, y, reduction=2, delta=0.5); a.smooth_l1_loss(x, y, reduction=0, beta=0.5); a.soft_margin_loss(x, y.sign(), reduction=2)
+a.multi_margin_loss(x[0], n[0], p=2, margin=0.5, weight=p[0, 0], reduction=2); a.logit(x.sigmoid(), eps=0.3); a.rrelu(x, lower=0.2, upper=0.5)
+a.diag_embed(x, offset=-1, dim1=0, dim2=2); a.diagonal(x, offset=1, dim1=2, dim2=0); a.diagonal_copy(x, offset=-1, dim1=1, dim2=2)
+a.split_with_sizes_copy(x, [1, 3], dim=2)[1]; a.unsafe_split_with_sizes(x, [1, 2], dim=1)[1]; a.unsafe_split(x, 3, dim=2)[1]; a.unsafe_chunk(x, 2, dim=2)[1]
+a.round(x, decimals=1); a.linalg_vector_norm(x, ord=3, dim=[1]); a.linalg_vector_norm(x, ord=0); a.atleast_1d([x, y])[0]
+a.cross_entropy_loss(x[0], p[0].softmax(1), label_smoothing=0.1); a.einsum("...j,jk", [x, y[0].T]); a.linear(x, y[0, 0])
 a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dropout_(x + 0, 0.5, False)
 """
 
 # Honoured, and tested elsewhere; or refused where it isn't the default.
 ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test",
              ("_scaled_dot_product_flash_attention_for_cpu", "dropout_p"): "PyTorch refuses it",
+             ("rrelu", "training"): "refused",
              ("requires_grad", "requires_grad"): "detach.test",
              ("embedding", "scale_grad_by_freq"): "masked_attention.test"}
 # What a trace makes of ops that are another one's alias, so that there is no call of them.
@@ -127,21 +143,23 @@ ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "
 
 REFUSED = {
     "a.add(x, y, out=torch.empty(2, 3, 4))": "writes its argument 'out'",
-    "a.atleast_1d([x, y])[0]": "with argument 'tensors'",
-    "a.linalg_vector_norm(x, ord=3)": "of order 3",
     # PyTorch itself refuses it, but for some of its backends.
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
-    "a.cross_entropy_loss(x[0], p[0].softmax(1))": "with class probabilities",
     "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no persistent buffer of the model",
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
-    "a.round(x, decimals=1)": "with argument 'decimals'",
     "a.max_pool2d(n[None], 2)": "of integers",
     "a.histc(x)": "with the range of the data: state min < max",
     "a.one_hot(n)": "without num_classes: the number of classes depends on the data",
     "a.searchsorted(p, x, sorter=p.argsort())": "with argument 'sorter'",
     "a.scatter(x, 1, n[:, :, None], y, reduce='multiply')": "with reduce = 'multiply', expected 'add'",
     "a.scatter_reduce(x, 1, n[:, :, None], y, 'prod')": "with reduce = 'prod', expected 'sum', 'mean', 'amax' or 'amin'",
+    "a.rrelu(x, training=True)": "in training mode",
+    "a.bitwise_and(n, n)": "of two integer tensors, expected a constant number as one of them",
+    "a._embedding_bag(x[0], n[0], n[0, :1] * 0)[0]": "with offsets that only a run knows",
+    "a._embedding_bag(x[0], n[0], torch.tensor([0, 2]), mode=2)[0]": "of maxima of bags of different sizes",
+    "F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False)": "with mode 'bicubic'",
+    "F.grid_sample(x[None], x[None, :, :, :2], padding_mode='reflection', align_corners=False)": "with padding_mode 'reflection'",
 }
 
 

@@ -553,3 +553,40 @@ class Grouped(nn.Module):
         x, w, y = x.bfloat16(), w.bfloat16(), y.bfloat16()
         ends = (counts - counts + 4).cumsum(0, dtype=torch.int32)
         return F.grouped_mm(x, w, offs=ends), F.grouped_mm(x.T, y, offs=ends), torch._grouped_mm(x.reshape(4, 4, 8), w)
+# --- composites --------------------------------------------------------------
+
+
+@case("composites", f32(3, 2, 4), modes=ALL)
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.projected = nn.LSTM(4, 5), nn.LSTM(4, 5, num_layers=2, batch_first=True, bidirectional=True, proj_size=3)
+        self.gru, self.rnn = nn.GRU(4, 5, num_layers=2, dropout=0.5), nn.RNN(4, 5, bias=False, bidirectional=True)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return y, h, c, self.projected(x)[0], self.gru(x)[0], self.rnn(x)[1]
+
+
+@case("composites", f32(2, 3, 6), modes=("trace", "export", "core"))
+class Normed(nn.Module):
+    """Weights that are computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.utils.parametrizations.weight_norm(nn.Linear(6, 5))
+        self.conv = nn.utils.weight_norm(nn.Conv1d(3, 4, 2))
+        self.spectral = nn.utils.parametrizations.spectral_norm(nn.Linear(6, 5))
+
+    def forward(self, x):
+        return self.weight(x), self.conv(x), self.spectral(x)
+
+
+@case("composites", f32(2, 3, 4), f32(2, 3, 4), modes=ALL)
+class Parts(nn.Module):
+    """Ops that have no handler, and forms that handlers leave."""
+
+    def forward(self, x, y):
+        return (torch.hstack([x, y]), torch.tensordot(x, y, dims=[[1, 2], [1, 2]]), F.cosine_similarity(x, y, dim=1),
+                F.triplet_margin_loss(x, y, x * y), torch.einsum("...ij,kj", [x, y[0]]), F.cross_entropy(x, y.softmax(1)),
+                torch.kron(x[0], y[0]), F.kl_div(x, y.sigmoid(), reduction="sum"), torch.rot90(x, 1, [0, 1]))

@@ -48,11 +48,11 @@ class ComplexConstant(torch.nn.Module):
         return x == torch.complex(torch.ones(4), torch.ones(4))
 
 
-class Foreach(torch.nn.Module):
+class Helper(torch.nn.Module):
     def forward(self, x):
-        y = [x * 1]
-        torch._foreach_add_(y, [x])
-        return y[0]
+        y = x * 1
+        torch._cummax_helper(x, y, torch.zeros(2, 4, dtype=torch.int64), 1)
+        return y
 
 
 class ConstantIndex(torch.nn.Module):
@@ -69,11 +69,6 @@ class Ranks(torch.nn.Module):
     def forward(self, x):
         q = x.view(1, 2, 4)
         return torch.nn.functional.scaled_dot_product_attention(q, x, x)
-
-
-class Einsum(torch.nn.Module):
-    def forward(self, x):
-        return torch.einsum("ij,kj->ik", [x, x[:, :1]])
 
 
 class DivideConstants(torch.nn.Module):
@@ -112,6 +107,6 @@ class Expanded(torch.nn.Module):
 
 
 for model in (TupleIndex, FloorDivide, Remainder, Divmod, BooleanSoftmax, BooleanMinimum, ComplexNumber,
-              ComplexConstant, Foreach, ConstantIndex, ByteMask, Ranks, Einsum, Expanded, Sparse, NoHeads, DivideConstants,
+              ComplexConstant, Helper, ConstantIndex, ByteMask, Ranks, Expanded, Sparse, NoHeads, DivideConstants,
               Assertion):
     torch.jit.script(model()).save(f"{model.__name__}.pt")
