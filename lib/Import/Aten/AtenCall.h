@@ -32,6 +32,9 @@ public:
   /// A number, or a constant tensor of no dimensions.
   virtual bool isNumber(StringRef name) const = 0;
   virtual bool isString(StringRef name) const = 0;
+  /// Whether it is a tensor of complex numbers, whose value has a last
+  /// dimension more: the real and the imaginary part.
+  virtual bool isComplex(StringRef name) const = 0;
 
   /// Arguments. If `has` is false for the name, they return a null value, 0,
   /// false, an empty list or an empty string.
@@ -115,6 +118,7 @@ using AtenHandler = LogicalResult (*)(AtenCall &call, ImportBuilder &b);
 /// checks that handlers keep to this. An argument in none of the lists must
 /// have its default, and a test requires each argument to be in a list.
 struct AtenOp {
+  /// Null for an op that has complex operands or results in any case.
   AtenHandler run = nullptr;
   /// Arguments that the handler honours, or refuses if it doesn't support them.
   StringRef reads = {};
@@ -125,6 +129,10 @@ struct AtenOp {
   StringRef noEffect = {};
   /// Arguments that must have their default.
   StringRef refuses = {};
+
+  /// The handler for complex operands or results; the arguments `dim`, `dims`,
+  /// `dim0` and `dim1` aren't negative then. Without one, they are refused.
+  AtenHandler runOnPairs = nullptr;
 
   static bool isIn(StringRef list, StringRef name);
 };
@@ -167,6 +175,8 @@ void addDiagonalOps(AtenTable &table);
 void addNormOps(AtenTable &table);
 void addGridOps(AtenTable &table);
 void addBagOps(AtenTable &table);
+/// After those that it adds handlers to.
+void addComplexOps(AtenTable &table);
 void addTransformerOps(AtenTable &table);
 
 /// An argument that may be a tensor or a number, in the given element type.

@@ -33,6 +33,7 @@ AtenTable mlir::tp::makeAtenTable() {
   addNormOps(table);
   addGridOps(table);
   addBagOps(table);
+  addComplexOps(table);
   return table;
 }
 

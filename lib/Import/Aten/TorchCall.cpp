@@ -59,6 +59,11 @@ bool TorchCall::isString(StringRef name) const {
   return value && value->isString();
 }
 
+bool TorchCall::isComplex(StringRef name) const {
+  const c10::IValue *value = find(name);
+  return value && value->isTensor() && value->toTensor().is_complex();
+}
+
 Value TorchCall::tensor(StringRef name) {
   if (!has(name))
     return Value();

@@ -28,6 +28,7 @@ public:
   bool isTensor(StringRef name) const override;
   bool isNumber(StringRef name) const override;
   bool isString(StringRef name) const override;
+  bool isComplex(StringRef name) const override;
   Value tensor(StringRef name) override;
   llvm::SmallVector<Value> tensors(StringRef name) override;
   Scalar scalar(StringRef name) override;

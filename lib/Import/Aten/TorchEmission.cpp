@@ -58,13 +58,16 @@ static std::string findInvalid(Ops &&ops) {
 
 /// A problem with arguments that no op supports, or an empty string.
 static std::string checkTypes(MLIRContext *context,
-                              llvm::ArrayRef<c10::IValue> inputs) {
+                              llvm::ArrayRef<c10::IValue> inputs,
+                              bool takesComplex) {
   std::string why;
   for (const c10::IValue &input : inputs) {
     if (input.isComplexDouble())
       why = " with a complex number";
     forEachTensor(input, [&](const at::Tensor &tensor) {
-      if (!convertType(context, tensor.scalar_type()))
+      at::ScalarType type = tensor.scalar_type();
+      if (!convertType(context,
+                       takesComplex ? c10::toRealValueType(type) : type))
         why = std::string(" with an operand of element type ") +
               c10::toString(tensor.scalar_type());
     });
@@ -100,6 +103,38 @@ static std::string checkArguments(const AtenOp &op,
   return "";
 }
 
+static bool hasComplex(llvm::ArrayRef<c10::IValue> values) {
+  bool found = false;
+  for (const c10::IValue &value : values)
+    forEachTensor(
+        value, [&](const at::Tensor &tensor) { found |= tensor.is_complex(); });
+  return found;
+}
+
+/// Counts dimensions of complex operands from the front: the pairs of reals
+/// have one more at the end.
+static void wrapDims(const c10::FunctionSchema &schema,
+                     std::vector<c10::IValue> &inputs) {
+  int64_t rank = 0;
+  for (const c10::IValue &input : inputs)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      rank = std::max(rank, tensor.dim());
+    });
+  auto wrap = [&](int64_t dim) { return dim < 0 ? dim + rank : dim; };
+  for (auto [argument, input] : llvm::zip(schema.arguments(), inputs)) {
+    if (!AtenOp::isIn("dim dims dim0 dim1", argument.name()))
+      continue;
+    if (input.isInt())
+      input = wrap(input.toInt());
+    else if (input.isIntList())
+      input = [&] {
+        std::vector<int64_t> dims = input.toIntVector();
+        llvm::transform(dims, dims.begin(), wrap);
+        return c10::IValue(dims);
+      }();
+  }
+}
+
 void OpRunner::check(const TorchOp &op) {
   // Ops on lists and constants need no handler.
   if (computesTensors(op.schema) && !isKnown(*op.schema))
@@ -120,7 +155,8 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
   const AtenOp &handler = handlers.find(baseName(schema))->second;
   if (std::string why = checkArguments(handler, schema, inputs); !why.empty())
     return unsupported(why);
-  if (std::string why = checkTypes(b.getContext(), inputs); !why.empty())
+  if (std::string why = checkTypes(b.getContext(), inputs, handler.runOnPairs);
+      !why.empty())
     return unsupported(why);
 
   std::string assigned;
@@ -147,8 +183,10 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
                                   results[0].unsafeGetTensorImpl())
         return Emission::Done;
   }
+  bool isComplex = hasComplex(inputs) || hasComplex(outputs);
   for (const at::Tensor &result : results)
-    if (!convertType(b.getContext(), result.scalar_type()))
+    if (!convertTensorType(b.getContext(), result) ||
+        (isComplex && !handler.runOnPairs))
       return unsupported(llvm::Twine(": element type ") +
                          c10::toString(result.scalar_type()) +
                          " of the result, expected f32, f64, f16, bf16, i64, "
@@ -171,10 +209,16 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
           "with the gradient of x");
   }
 
-  TorchCall call(table, b.getContext(), handler, schema, inputs, results);
+  std::vector<c10::IValue> arguments(inputs.begin(), inputs.end());
+  if (isComplex)
+    wrapDims(schema, arguments);
+  TorchCall call(table, b.getContext(), handler, schema, arguments, results);
   Block *block = b.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
-  bool isDone = succeeded(handler.run(call, b));
+  AtenHandler run = isComplex ? handler.runOnPairs : handler.run;
+  if (!run) // view_as_real of a real tensor and the like
+    return unsupported(" of real numbers");
+  bool isDone = succeeded(run(call, b));
   if (call.wasDecomposed())
     return Emission::Decomposed;
   if (!isDone || !call.getReason().empty())

@@ -5,6 +5,7 @@
 #include "tp/Dialect/TP/Fsdp.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/view_as_real.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -39,11 +40,15 @@ Type mlir::tp::convertType(MLIRContext *context, at::ScalarType type) {
 
 RankedTensorType mlir::tp::convertTensorType(MLIRContext *context,
                                              const at::Tensor &tensor) {
-  Type elementType = convertType(context, tensor.scalar_type());
+  Type elementType =
+      convertType(context, c10::toRealValueType(tensor.scalar_type()));
   if (!elementType)
     return RankedTensorType();
-  auto sizes = tensor.sizes();
-  return RankedTensorType::get({sizes.data(), sizes.size()}, elementType);
+  llvm::SmallVector<int64_t> shape(tensor.sizes().begin(),
+                                   tensor.sizes().end());
+  if (tensor.is_complex())
+    shape.push_back(2);
+  return RankedTensorType::get(shape, elementType);
 }
 
 static const char *safetensorsName(at::ScalarType type) {
@@ -193,9 +198,12 @@ Value TensorTable::materialise(const at::Tensor &constant) {
   auto it = locals.find(constant.unsafeGetTensorImpl());
   if (it != locals.end())
     return it->second;
-  if (Value value = emitConstant(b, constant))
+  at::Tensor reals = constant.is_complex()
+                         ? at::view_as_real(constant.resolve_conj())
+                         : constant;
+  if (Value value = emitConstant(b, reals))
     return value;
-  Value value = largeConstant(constant);
+  Value value = largeConstant(reals);
   setLocal(constant, value);
   return value;
 }

@@ -25,6 +25,7 @@ namespace mlir::tp {
 
 /// The MLIR type, or null if the nn dialect has none.
 Type convertType(MLIRContext *context, at::ScalarType type);
+/// For complex numbers, the type of the pairs of reals that stand for them.
 RankedTensorType convertTensorType(MLIRContext *context,
                                    const at::Tensor &tensor);
 

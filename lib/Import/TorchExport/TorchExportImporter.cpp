@@ -39,7 +39,8 @@ static void bindData(const ExportedProgram &program, ExportArchive &archive,
     if (input.isArgument())
       continue;
     at::Tensor data = archive.getTensor(input.name);
-    if (isLifted(input)) {
+    // A complex buffer is a constant of pairs of reals.
+    if (isLifted(input) || (data.is_complex() && !data.requires_grad())) {
       runner.bind(input.value, data);
       continue;
     }

@@ -425,7 +425,8 @@ void TorchInterpreter::runOp(jit::Node &node, Frame &frame,
 at::Tensor TorchInterpreter::toParameter(const at::Tensor &tensor) {
   auto it = tensor.numel() > 0 ? parameterNames.find(DataKey(tensor))
                                : parameterNames.end();
-  if (it == parameterNames.end())
+  // A complex buffer is a constant of pairs of reals.
+  if (it == parameterNames.end() || tensor.is_complex())
     return tensor;
   return table.parameter(it->second.data, it->second.fqn, it->second.isBuffer,
                          it->second.isSaved);
@@ -436,7 +437,8 @@ void TorchInterpreter::getAttribute(jit::Node &node, Frame &frame,
   c10::IValue value = object.toObjectRef().getAttr(node.s(attr::name));
   if (object.isModule() && value.isTensor() && value.toTensor().defined()) {
     at::Tensor tensor = value.toTensor();
-    if (!convertType(b.getContext(), tensor.scalar_type())) {
+    bool isConstant = tensor.is_complex() && !tensor.requires_grad();
+    if (!isConstant && !convertType(b.getContext(), tensor.scalar_type())) {
       problem(ImportProblem::UnsupportedOp, node,
               "element type " +
                   llvm::Twine(c10::toString(tensor.scalar_type())) + " of '" +

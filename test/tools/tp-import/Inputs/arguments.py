@@ -160,6 +160,7 @@ REFUSED = {
     "a._embedding_bag(x[0], n[0], torch.tensor([0, 2]), mode=2)[0]": "of maxima of bags of different sizes",
     "F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False)": "with mode 'bicubic'",
     "F.grid_sample(x[None], x[None, :, :, :2], padding_mode='reflection', align_corners=False)": "with padding_mode 'reflection'",
+    "torch.complex(x, y).long()": "of complex numbers to real ones",
 }
 
 

@@ -102,7 +102,7 @@ class Long(nn.Module):
 class Complex(nn.Module):
     def __init__(self):
         super().__init__()
-        self.register_buffer("table", torch.zeros(4, dtype=torch.complex64))
+        self.table = nn.Parameter(torch.zeros(4, dtype=torch.complex64))
 
     def forward(self, x):
         return (x + self.table).real

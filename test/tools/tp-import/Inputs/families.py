@@ -568,6 +568,21 @@ class Recurrent(nn.Module):
         return y, h, c, self.projected(x)[0], self.gru(x)[0], self.rnn(x)[1]
 
 
+@case("composites", f32(2, 6, 3, 8), f32(2, 4), f32(2, 4), modes=ALL)
+class Rotary(nn.Module):
+    """Rotary positions by complex numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("freqs_cis", torch.polar(torch.ones(16, 4), torch.randn(16, 4)), persistent=False)
+
+    def forward(self, x, y, z):
+        pairs = torch.view_as_complex(x.reshape(2, 6, 3, 4, 2))
+        rotated = torch.view_as_real(pairs * self.freqs_cis[:6].view(1, 6, 1, 4)).flatten(3)
+        w = torch.complex(y, z)
+        return rotated, w.abs(), (w / (w + 1)).real, torch.view_as_real(w.transpose(-1, 0).conj().resolve_conj() - 2), (w * y).imag
+
+
 @case("composites", f32(2, 3, 6), modes=("trace", "export", "core"))
 class Normed(nn.Module):
     """Weights that are computed."""
