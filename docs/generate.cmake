@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Generates the references for the dialects, interfaces and passes.
+# Generates the references for the dialects, interfaces, passes and imported ops.
 #
 #   cmake -DTABLEGEN=mlir-tblgen -DMLIR_INCLUDE=dir -DROOT=repository -DOUT=dir
-#         [-DEXPECTED=dir] -P generate.cmake
+#         [-DIMPORT=tp-import] [-DEXPECTED=dir] -P generate.cmake
 #
-# With EXPECTED, fails unless that directory has the same files.
+# With IMPORT, also the list of the ops that it imports. With EXPECTED, fails
+# unless that directory has the same files.
 
 # Appends to the variable named `into` what mlir-tblgen says about `td`.
 function(describe into td)
@@ -21,10 +22,10 @@ function(describe into td)
 endfunction()
 
 set(stale)
-function(finish name text)
+function(finish name source text)
   string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
   string(REGEX REPLACE "\n+$" "\n" text "${text}")
-  file(WRITE ${OUT}/${name} "<!-- Generated from the .td files by the target tp-docs; not edited by hand. -->\n${text}")
+  file(WRITE ${OUT}/${name} "<!-- Generated from ${source} by the target tp-docs; not edited by hand. -->\n${text}")
   if(EXPECTED)
     execute_process(
       COMMAND ${CMAKE_COMMAND} -E compare_files ${OUT}/${name} ${EXPECTED}/${name}
@@ -40,7 +41,7 @@ foreach(dialect TP NN TPRT)
   string(TOLOWER ${dialect} namespace)
   set(text)
   describe(text Dialect/${dialect}/${dialect}Ops.td -gen-dialect-doc -dialect=${namespace})
-  finish(Dialects/${dialect}.md "${text}")
+  finish(Dialects/${dialect}.md "the .td files" "${text}")
 endforeach()
 
 set(text "\n# Interfaces\n")
@@ -49,7 +50,7 @@ describe(text Interfaces/GradientOpInterface.td -gen-op-interface-docs)
 describe(text Interfaces/ModelOpInterfaces.td -gen-op-interface-docs)
 describe(text Interfaces/ShapeOpInterfaces.td -gen-op-interface-docs)
 describe(text Dialect/TP/TPInterfaces.td -gen-op-interface-docs)
-finish(Interfaces.md "${text}")
+finish(Interfaces.md "the .td files" "${text}")
 
 # The commands of the page run on these files (examples.py).
 set(text "\n# Passes\n\n<!-- run\nsh $TP/docs/mlp/import.sh\n\
@@ -66,7 +67,21 @@ string(APPEND text "\n## From one rank's program to code\n\n\
 `tp-compile` runs these between upstream passes. `lib/CodeGen/Pipeline/CodeGenPipeline.cpp` has the
 order.\n")
 describe(text CodeGen/Passes.td -gen-pass-doc)
-finish(Passes.md "${text}")
+finish(Passes.md "the .td files" "${text}")
+
+if(IMPORT)
+  execute_process(COMMAND ${IMPORT} --list-ops OUTPUT_VARIABLE ops COMMAND_ERROR_IS_FATAL ANY)
+  finish(ImportedOps.md "tp-import --list-ops" "
+# Imported ops
+
+The ops of PyTorch that have a handler in the importer, with their arguments
+([Importing](Importing.md#what-comes-out)). Ops that PyTorch computes by these, such as `hstack`,
+`cosine_similarity` and `lstm`, [need no handler](Importing.md#composite-ops).
+
+```text
+${ops}```
+")
+endif()
 
 if(stale)
   list(JOIN stale ", " stale)
