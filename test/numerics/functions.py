@@ -458,6 +458,20 @@ x.type_as(i) # values
 x.index_select(2, n[0])
 x.true_divide(p)
 x.softmax(-1)
+torch.view_as_real(torch.fft.fft(x))
+torch.view_as_real(torch.fft.ifft(torch.complex(x, y), dim=1))
+torch.view_as_real(torch.fft.fft2(x, norm="ortho"))
+torch.view_as_real(torch.fft.fftn(x, dim=(1, 2)))
+torch.fft.fftn(x, dim=(1, 2), norm="forward").real
+torch.view_as_real(torch.fft.rfft(x))
+torch.view_as_real(torch.fft.rfft(x, n=7, dim=1))
+torch.view_as_real(torch.fft.rfft2(x, norm="ortho"))
+torch.view_as_real(torch.fft.ihfft(x).resolve_conj())
+torch.fft.irfft(torch.complex(x, y))
+torch.fft.irfft(torch.complex(x, y), n=5, dim=1)
+torch.fft.irfft(torch.fft.rfft(x, dim=1), n=3, dim=1)
+torch.fft.irfft2(torch.complex(x, y), norm="ortho")
+torch.fft.hfft(torch.complex(x, y))
 """
 
 

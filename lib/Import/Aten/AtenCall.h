@@ -177,6 +177,7 @@ void addGridOps(AtenTable &table);
 void addBagOps(AtenTable &table);
 /// After those that it adds handlers to.
 void addComplexOps(AtenTable &table);
+void addFourierOps(AtenTable &table);
 void addTransformerOps(AtenTable &table);
 
 /// An argument that may be a tensor or a number, in the given element type.

@@ -34,6 +34,7 @@ AtenTable mlir::tp::makeAtenTable() {
   addGridOps(table);
   addBagOps(table);
   addComplexOps(table);
+  addFourierOps(table);
   return table;
 }
 

@@ -13,7 +13,7 @@ class Unsupported(nn.Module):
 
     class Inner(nn.Module):
         def forward(self, x):
-            return torch.fft.rfft(x).abs()
+            return torch.linalg.eigvalsh(x @ x.transpose(-1, -2))[:, None]
 
     def __init__(self):
         super().__init__()

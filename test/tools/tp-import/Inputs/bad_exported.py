@@ -29,7 +29,7 @@ twice.register_fake(lambda x: torch.empty_like(x))
 
 class Inner(nn.Module):
     def forward(self, x):
-        return torch.fft.rfft(x).real + twice(x).sum()
+        return torch.linalg.eigvalsh(x @ x.T) + twice(x).sum()
 
 
 class Unsupported(nn.Module):
