@@ -506,6 +506,12 @@ for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.int16, torch.int
     case(f"slice {suffix}", "nn.slice %0 dim 1 start 2 step 1 : {t0} -> {t}", [rand(2, 8, 3, dtype=dtype)], lambda x: x[:, 2:6])
     case(f"slice with a step {suffix}", "nn.slice %0 dim 1 start 1 step 3 : {t0} -> {t}", [rand(2, 8, 3, dtype=dtype)], lambda x: x[:, 1::3])
     case(f"slice to nothing {suffix}", "nn.slice %0 dim 1 start 8 step 1 : {t0} -> {t}", [rand(2, 8, dtype=dtype)], lambda x: x[:, 8:])
+    for start, stop, step in ((2, 6, 1), (1, 8, 3), (8, 8, 1), (0, 8, 1)):
+        case(
+            f"slice_scatter {start} {stop} {step} {suffix}", f"nn.slice_scatter %0, %1 dim 1 start {start} step {step} : ({{t0}}, {{t1}}) -> {{t}}",
+            [rand(2, 8, 3, dtype=dtype), rand(2, len(range(start, stop, step)), 3, dtype=dtype)],
+            lambda x, y, s=(start, stop, step): x.slice_scatter(y, 1, *s),
+        )
     for dim in (0, 1, 2):
         case(f"concat {dim} {suffix}", f"nn.concat %0, %1, %0 dim {dim} : ({{t0}}, {{t1}}, {{t0}}) -> {{t}}", [rand(2, 3, 4, dtype=dtype), rand(2, 3, 4, dtype=dtype)], lambda x, y, d=dim: torch.cat([x, y, x], d))
     case(f"concat of one {suffix}", "nn.concat %0 dim 0 : ({t0}) -> {t}", [rand(2, 3, dtype=dtype)], lambda x: x.clone())

@@ -440,6 +440,17 @@ class Graph:
         index = (slice(None),) * dim + (slice(start, stop, step),)
         self.emit(f"nn.slice {{0}} dim {dim} start {start} step {step} : {{t0}} -> {{t}}", x.tensor[index], x)
 
+    def slice_scatter(self):
+        x = self.pick(1)
+        dim = self.dim(x)
+        step, start = self.random.choice((1, 1, 2)), self.random.randrange(x.shape[dim])
+        stop = self.random.randint(start + 1, x.shape[dim])
+        shape = list(x.shape)
+        shape[dim] = len(range(start, stop, step))
+        y = self.source(tuple(shape))
+        expected = x.tensor.slice_scatter(y.tensor, dim, start, stop, step)
+        self.emit(f"nn.slice_scatter {{0}}, {{1}} dim {dim} start {start} step {step} : {{sig}}", expected, x, y)
+
     def concat(self):
         x = self.pick(1)
         dim = self.dim(x)
@@ -493,7 +504,7 @@ WEIGHTED_OPS = {
     Graph.unary: 5, Graph.binary: 8, Graph.integer_binary: 1, Graph.divide: 1, Graph.constant: 2, Graph.linear: 8,
     Graph.mlp: 3, Graph.matmul: 5, Graph.attention: 2, Graph.embedding: 3, Graph.index_select: 1, Graph.gather: 1,
     Graph.softmax: 2, Graph.layer_norm: 2, Graph.rms_norm: 2, Graph.reduce: 5, Graph.argmax: 1, Graph.transpose: 4,
-    Graph.reshape: 6, Graph.slice: 2, Graph.concat: 2, Graph.broadcast: 2, Graph.where: 2, Graph.cast: 1,
+    Graph.reshape: 6, Graph.slice: 2, Graph.slice_scatter: 2, Graph.concat: 2, Graph.broadcast: 2, Graph.where: 2, Graph.cast: 1,
     Graph.narrow: 1, Graph.loss: 1,
 }
 

@@ -396,6 +396,17 @@ Array State::compute(Operation *op) {
           return in.data[ravel(index, in.shape)];
         });
       })
+      .Case([&](nn::SliceScatterOp op) {
+        Array result = get(op.getInput());
+        const Array &source = get(op.getSource());
+        for (auto [at, value] : llvm::enumerate(source.data)) {
+          Shape index = unravel(at, source.shape);
+          index[op.getDim()] =
+              op.getStart() + op.getStep() * index[op.getDim()];
+          result.data[ravel(index, result.shape)] = value;
+        }
+        return result;
+      })
       .Case([&](nn::ConcatOp op) {
         SmallVector<Array> parts;
         for (Value each : op.getInputs())

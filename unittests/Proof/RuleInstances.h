@@ -187,6 +187,12 @@ inline constexpr Instance kInstances[] = {
      "nn.slice %a dim 1 start 1 step 1 : tensor<2x4xf32> -> tensor<2x2xf32>"},
     {"(%a: tensor<2x8xf32>) -> tensor<2x4xf32>",
      "nn.slice %a dim 1 start 0 step 2 : tensor<2x8xf32> -> tensor<2x4xf32>"},
+    {"(%a: tensor<2x4xf32>, %b: tensor<2x2xf32>) -> tensor<2x4xf32>",
+     "nn.slice_scatter %a, %b dim 1 start 1 step 1 : (tensor<2x4xf32>, "
+     "tensor<2x2xf32>) -> tensor<2x4xf32>"},
+    {"(%a: tensor<2x8xf32>, %b: tensor<2x4xf32>) -> tensor<2x8xf32>",
+     "nn.slice_scatter %a, %b dim 1 start 0 step 2 : (tensor<2x8xf32>, "
+     "tensor<2x4xf32>) -> tensor<2x8xf32>"},
     {"(%a: tensor<2x4xf32>, %b: tensor<2x2xf32>) -> tensor<2x6xf32>",
      "nn.concat %a, %b dim 1 : (tensor<2x4xf32>, tensor<2x2xf32>) -> "
      "tensor<2x6xf32>"},

@@ -301,6 +301,7 @@ constexpr Omission kOmissions[] = {
     {"nn.slice: (Shard(1)) -> (Shard(1))",
      "of every second element; right only where blocks begin at a multiple of "
      "the step"},
+    {"nn.slice_scatter: (Shard(1)) (Shard(1)) -> (Shard(1))", "as before"},
     {"nn.scatter: (Partial(sum)) (Shard(0)) (Shard(0)) -> (Partial(sum))",
      "what is added to is zero as a rule, the same on all ranks"},
     {"nn.scatter: (Partial(sum)) (Shard(0)) (Shard(1)) -> (Partial(sum))",

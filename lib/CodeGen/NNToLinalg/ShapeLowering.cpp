@@ -105,6 +105,20 @@ struct BroadcastPattern : OpRewritePattern<nn::BroadcastOp> {
   }
 };
 
+/// The offsets, sizes and strides of the part, of this type, that `op` reads or
+/// writes.
+template <typename OpT>
+std::array<SmallVector<OpFoldResult>, 3> getRange(OpT op,
+                                                  RankedTensorType part) {
+  Builder b(op.getContext());
+  SmallVector<OpFoldResult> offsets(part.getRank(), b.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(part.getRank(), b.getIndexAttr(1));
+  offsets[op.getDim()] = b.getIndexAttr(op.getStart());
+  strides[op.getDim()] = b.getIndexAttr(op.getStep());
+  return {offsets, getAsIndexOpFoldResult(op.getContext(), part.getShape()),
+          strides};
+}
+
 struct SlicePattern : OpRewritePattern<nn::SliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -117,14 +131,27 @@ struct SlicePattern : OpRewritePattern<nn::SliceOp> {
                                                    type.getElementType());
       return success();
     }
-    SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));
-    SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
-    SmallVector<OpFoldResult> sizes =
-        getAsIndexOpFoldResult(op.getContext(), type.getShape());
-    offsets[op.getDim()] = rewriter.getIndexAttr(op.getStart());
-    strides[op.getDim()] = rewriter.getIndexAttr(op.getStep());
+    auto [offsets, sizes, strides] = getRange(op, type);
     rewriter.replaceOpWithNewOp<tensor::ExtractSliceOp>(
         op, type, op.getInput(), offsets, sizes, strides);
+    return success();
+  }
+};
+
+/// The insertion bufferizes in place if nothing reads the input later.
+struct SliceScatterPattern : OpRewritePattern<nn::SliceScatterOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::SliceScatterOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = getTensorType(op.getSource());
+    if (type.getNumElements() == 0) {
+      rewriter.replaceOp(op, op.getInput());
+      return success();
+    }
+    auto [offsets, sizes, strides] = getRange(op, type);
+    rewriter.replaceOpWithNewOp<tensor::InsertSliceOp>(
+        op, op.getSource(), op.getInput(), offsets, sizes, strides);
     return success();
   }
 };
@@ -163,7 +190,8 @@ struct ConcatPattern : OpRewritePattern<nn::ConcatOp> {
 } // namespace
 
 void mlir::tp::nnlinalg::populateShapePatterns(RewritePatternSet &patterns) {
-  patterns.add<ConstantPattern, IotaPattern, ReshapePattern, TransposePattern,
-               BroadcastPattern, SlicePattern, ConcatPattern>(
-      patterns.getContext());
+  patterns
+      .add<ConstantPattern, IotaPattern, ReshapePattern, TransposePattern,
+           BroadcastPattern, SlicePattern, SliceScatterPattern, ConcatPattern>(
+          patterns.getContext());
 }

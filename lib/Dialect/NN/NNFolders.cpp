@@ -44,11 +44,31 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+/// Whether both begin at one element and go on by one step.
+static bool isSameRange(SliceScatterOp write, SliceOp read) {
+  return write.getDim() == read.getDim() &&
+         write.getStart() == read.getStart() &&
+         write.getStep() == read.getStep();
+}
+
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType() && getStart() == 0)
     return getInput();
+  if (auto written = getInput().getDefiningOp<SliceScatterOp>();
+      written && isSameRange(written, *this) &&
+      written.getSource().getType() == getType())
+    return written.getSource();
   if (auto splat = dyn_cast_or_null<SplatElementsAttr>(adaptor.getInput()))
     return splat.resizeSplat(getType());
+  return {};
+}
+
+OpFoldResult SliceScatterOp::fold(FoldAdaptor) {
+  if (getSource().getType() == getType())
+    return getSource();
+  if (auto read = getSource().getDefiningOp<SliceOp>();
+      read && isSameRange(*this, read) && read.getInput() == getInput())
+    return getInput();
   return {};
 }
 

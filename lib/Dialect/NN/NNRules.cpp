@@ -223,6 +223,23 @@ ShardingRule SliceOp::getSliceRule() {
   return rule;
 }
 
+/// The source is a window on the dimension that is written.
+ShardingRule SliceScatterOp::getSliceScatterRule() {
+  ShardingRule rule = getAllButRule(*this, getDim());
+  rule.linear({LinearSet{0, 1}});
+  if (getStep() != 1)
+    return rule;
+  unsigned along = rule.factors.size(), dim = getDim();
+  rule.factors.push_back({getType().getDimSize(dim)});
+  for (TensorFactors &operand : rule.operands)
+    operand[dim].push_back(along);
+  rule.results[0][dim].push_back(along);
+  rule.windows.push_back({/*isResult=*/false, 1, dim,
+                          static_cast<int64_t>(getStart()),
+                          getSource().getType().getDimSize(dim)});
+  return rule;
+}
+
 /// The operands are adjacent windows on the result's dimension.
 ShardingRule ConcatOp::getConcatRule() {
   ShardingRule rule = getAllButRule(*this, getDim());
@@ -480,21 +497,35 @@ FailureOr<SmallVector<Value>> SubOp::partition(OpBuilder &builder,
   return partitionSum(*this, builder, operands, types, split);
 }
 
-/// In a rank's block, only the rank's parts of the earlier segments lie before
-/// the slice.
+/// Clones a slice, or a write to one. In a rank's block, only the rank's parts
+/// of the earlier segments lie before the range.
+template <typename OpT>
+static FailureOr<SmallVector<Value>>
+partitionRange(OpT op, OpBuilder &builder, ValueRange operands, TypeRange types,
+               const OpSplit &split) {
+  auto results = tp::clonePartitioned(op, builder, operands, types);
+  ShardingRule rule = op.getShardingRule();
+  ArrayRef<unsigned> along = rule.operands[0][op.getDim()];
+  if (failed(results) || along.empty() || split.factorAxes[along[0]].empty())
+    return results;
+  int64_t size = op.getInput().getType().getDimSize(op.getDim());
+  results->front().template getDefiningOp<OpT>().setStart(
+      tp::getLocalStart(split, along[0], size, op.getStart()));
+  return results;
+}
+
 FailureOr<SmallVector<Value>> SliceOp::partition(OpBuilder &builder,
                                                  ValueRange operands,
                                                  TypeRange types,
                                                  const OpSplit &split) {
-  auto results = tp::clonePartitioned(*this, builder, operands, types);
-  ShardingRule rule = getShardingRule();
-  ArrayRef<unsigned> along = rule.operands[0][getDim()];
-  if (failed(results) || along.empty() || split.factorAxes[along[0]].empty())
-    return results;
-  int64_t start = tp::getLocalStart(
-      split, along[0], getInput().getType().getDimSize(getDim()), getStart());
-  results->front().getDefiningOp<SliceOp>().setStart(start);
-  return results;
+  return partitionRange(*this, builder, operands, types, split);
+}
+
+FailureOr<SmallVector<Value>> SliceScatterOp::partition(OpBuilder &builder,
+                                                        ValueRange operands,
+                                                        TypeRange types,
+                                                        const OpSplit &split) {
+  return partitionRange(*this, builder, operands, types, split);
 }
 
 /// A mean divides by the global count: the local sum divided by it is the

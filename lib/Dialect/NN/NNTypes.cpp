@@ -170,6 +170,11 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   return infer(adaptor.getInput(), shape, types);
 }
 
+LogicalResult SliceScatterOp::inferReturnTypes(MLIRContext *, OptionalLocation,
+                                               Adaptor adaptor, Types &types) {
+  return inferAny(adaptor.getInput(), types);
+}
+
 LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, OptionalLocation,
                                          Adaptor adaptor, Types &types) {
   if (adaptor.getInputs().empty())

@@ -279,27 +279,44 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
-LogicalResult SliceOp::verify() {
-  auto from = getInput().getType(), to = getType();
-  int64_t dim = getDim(), start = getStart(), step = getStep();
-  if (failed(verifyDim(*this, dim, from)))
+/// Checks that `part` is the range of `whole` from `start` on, by `step`. The
+/// message calls it `partName`.
+static LogicalResult verifyRange(Operation *op, RankedTensorType whole,
+                                 RankedTensorType part, int64_t dim,
+                                 int64_t start, int64_t step,
+                                 StringRef partName) {
+  if (failed(verifyDim(op, dim, whole)))
     return failure();
-  if (to.getRank() != from.getRank() ||
-      to.getElementType() != from.getElementType())
-    return emitOpError() << "input " << from << " and result " << to
-                         << " must differ in dimension " << dim << " only";
-  int64_t count = to.getDimSize(dim);
+  if (part.getRank() != whole.getRank() ||
+      part.getElementType() != whole.getElementType())
+    return op->emitOpError()
+           << "input " << whole << " and " << partName << " " << part
+           << " must differ in dimension " << dim << " only";
+  int64_t count = part.getDimSize(dim);
   if (start < 0 || step < 1 ||
-      (count > 0 && start + (count - 1) * step >= from.getDimSize(dim)))
-    return emitOpError() << "range of " << count << " elements from " << start
-                         << " by " << step << " leaves dimension " << dim
-                         << " of size " << from.getDimSize(dim);
-  SmallVector<int64_t> shape(from.getShape());
+      (count > 0 && (start >= whole.getDimSize(dim) ||
+                     (count - 1) > (whole.getDimSize(dim) - 1 - start) / step)))
+    return op->emitOpError() << "range of " << count << " elements from "
+                             << start << " by " << step << " leaves dimension "
+                             << dim << " of size " << whole.getDimSize(dim);
+  SmallVector<int64_t> shape(whole.getShape());
   shape[dim] = count;
-  if (to.getShape() == ArrayRef(shape))
+  if (part.getShape() == ArrayRef(shape))
     return success();
-  return emitOpError() << "result should be " << from.clone(shape) << ", found "
-                       << to;
+  return op->emitOpError() << partName << " should be " << whole.clone(shape)
+                           << ", found " << part;
+}
+
+LogicalResult SliceOp::verify() {
+  return verifyRange(*this, getInput().getType(), getType(), getDim(),
+                     getStart(), getStep(), "result");
+}
+
+LogicalResult SliceScatterOp::verify() {
+  if (failed(verifyRange(*this, getInput().getType(), getSource().getType(),
+                         getDim(), getStart(), getStep(), "source")))
+    return failure();
+  return verifyResultType(*this);
 }
 
 LogicalResult ConcatOp::verify() {

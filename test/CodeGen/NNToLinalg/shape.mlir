@@ -49,6 +49,16 @@ func.func @slice_and_concat(%x: tensor<2x8xf32>) -> tensor<2x12xf32> {
 
 // -----
 
+// CHECK-LABEL: @slice_scatter
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x8xf32>, %[[PART:[a-z0-9]+]]: tensor<2x4xf32>
+// CHECK: tensor.insert_slice %[[PART]] into %[[X]][0, 1] [2, 4] [1, 2]
+func.func @slice_scatter(%x: tensor<2x8xf32>, %part: tensor<2x4xf32>) -> tensor<2x8xf32> {
+  %0 = nn.slice_scatter %x, %part dim 1 start 1 step 2 : (tensor<2x8xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
+  return %0 : tensor<2x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @iota
 // CHECK: linalg.index 1
 // CHECK: arith.muli

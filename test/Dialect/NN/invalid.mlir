@@ -134,6 +134,38 @@ func.func @slice(%x: tensor<2x8xf32>) {
 
 // -----
 
+func.func @slice_scatter_range(%x: tensor<2x8xf32>, %y: tensor<2x4xf32>) {
+  // expected-error@+1 {{range of 4 elements from 2 by 2 leaves dimension 1 of size 8}}
+  %0 = nn.slice_scatter %x, %y dim 1 start 2 step 2 : (tensor<2x8xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @slice_scatter_source(%x: tensor<2x8xf32>, %y: tensor<3x4xf32>) {
+  // expected-error@+1 {{source should be 'tensor<2x4xf32>', found 'tensor<3x4xf32>'}}
+  %0 = nn.slice_scatter %x, %y dim 1 start 0 step 1 : (tensor<2x8xf32>, tensor<3x4xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @slice_scatter_element(%x: tensor<2x8xf32>, %y: tensor<2x4xi64>) {
+  // expected-error@+1 {{input 'tensor<2x8xf32>' and source 'tensor<2x4xi64>' must differ in dimension 1 only}}
+  %0 = nn.slice_scatter %x, %y dim 1 start 0 step 1 : (tensor<2x8xf32>, tensor<2x4xi64>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @slice_scatter_dim(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{dimension 2 is out of range for 'tensor<2x8xf32>'}}
+  %0 = nn.slice_scatter %x, %x dim 2 start 0 step 1 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
 func.func @concat(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>) {
   // expected-error@+1 {{operands must agree in all dimensions but 1}}
   %0 = nn.concat %x, %y dim 1 : (tensor<2x8xf32>, tensor<3x8xf32>) -> tensor<2x16xf32>

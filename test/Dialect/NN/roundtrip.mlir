@@ -171,6 +171,8 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %i: tensor<2x3x16xi64>, %j: tensor<3xi
   %2 = nn.broadcast %x : tensor<2x8x16xf32> -> tensor<3x2x8x16xf32>
   // CHECK: nn.slice %{{.*}} dim 1 start 1 step 2 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
   %3 = nn.slice %x dim 1 start 1 step 2 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
+  // CHECK: nn.slice_scatter %{{.*}}, %{{.*}} dim 1 start 1 step 2 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x8x16xf32>
+  %7 = nn.slice_scatter %x, %3 dim 1 start 1 step 2 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x8x16xf32>
   // CHECK: nn.concat %{{.*}}, %{{.*}} dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
   %4 = nn.concat %x, %3 dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
   // CHECK: nn.gather %{{.*}}, %{{.*}} dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>

@@ -51,6 +51,10 @@ func.func @shapes(%x: tensor<2x8x16xf32>, %y: tensor<4x3x10xf32>, %i: tensor<2x3
   %4 = nn.concat %x, %3 dim 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x12x16xf32>
   // expected-remark@+1 {{([0][2][1]) -> ([0][2:2+4][1]) {0=2, 1=16, 2=8} linear={{0}}}}
   %w = nn.slice %x dim 1 start 2 step 1 : tensor<2x8x16xf32> -> tensor<2x4x16xf32>
+  // expected-remark@+1 {{([0][2][1], [0][2:2+4][1]) -> ([0][2][1]) {0=2, 1=16, 2=8} linear={{0, 1}}}}
+  %v = nn.slice_scatter %x, %3 dim 1 start 2 step 1 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x8x16xf32>
+  // expected-remark@+1 {{([0][_][1], [0][_][1]) -> ([0][_][1]) {0=2, 1=16} linear={{0, 1}}}}
+  %u = nn.slice_scatter %x, %3 dim 1 start 0 step 2 : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x8x16xf32>
   // A split of what is looked up in is a masked lookup.
   // expected-remark@+1 {{([0][3][1], [0][2][1]) -> ([0][2][1]) {0=2, 1=16, 2=3, 3=8} reduction={3} linear={{0}}}}
   %5 = nn.gather %x, %i dim 1 : (tensor<2x8x16xf32>, tensor<2x3x16xi64>) -> tensor<2x3x16xf32>

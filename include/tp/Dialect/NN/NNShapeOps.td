@@ -93,6 +93,34 @@ def NN_SliceOp : NN_RuleOp<"slice", "getSliceRule()", [SliceOpInterface], partit
   }];
 }
 
+def NN_SliceScatterOp : NN_RuleOp<"slice_scatter", "getSliceScatterRule()", [NN_InferType],
+                                  partitioned = 1> {
+  let summary = "Replace a range of one dimension";
+  let description = [{
+    PyTorch's slice_scatter: the input, with the elements `start, start + step, …` along `dim`
+    replaced by the source, which has as many of them. It is what a write to a slice leaves. As for
+    `nn.slice`, that dimension can't be split, unless the range consists of complete segments.
+
+    ```mlir
+    %2 = nn.slice_scatter %0, %1 dim 1 start 2 step 1
+        : (tensor<2x8x16xf32>, tensor<2x4x16xf32>) -> tensor<2x8x16xf32>
+    ```
+
+    **Constraints:** (C1) `dim` is a dimension; (C2) `start ≥ 0`, `step ≥ 1`, and the range lies
+    inside; (C3) input and source agree in all other dimensions and have one element type.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$source, I64Attr:$dim, I64Attr:$start,
+                       I64Attr:$step);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = [{
+    $input `,` $source `dim` $dim `start` $start `step` $step attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getSliceScatterRule();";
+}
+
 def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface, NN_InferType]> {
   let summary = "Concatenate along a dimension";
   let description = [{

@@ -92,6 +92,17 @@ void SliceOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, parts.size() == 1 ? g : ConcatOp::create(b, parts, dim));
 }
 
+void SliceScatterOp::buildGradient(GradientBuilder &b) {
+  Value g = b.getGradient();
+  IntegerAttr dim = getDimAttr(), start = getStartAttr(), step = getStepAttr();
+  RankedTensorType type = getSource().getType();
+  if (b.wants(0))
+    b.setGradient(
+        0, SliceScatterOp::create(b, g, filled(b, type, 0), dim, start, step));
+  if (b.wants(1))
+    b.setGradient(1, SliceOp::create(b, type, g, dim, start, step));
+}
+
 void ConcatOp::buildGradient(GradientBuilder &b) {
   int64_t start = 0;
   for (auto [index, operand] : llvm::enumerate(getOperands())) {
