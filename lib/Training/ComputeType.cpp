@@ -54,8 +54,6 @@ private:
     for (Operation &op :
          llvm::make_early_inc_range(block.without_terminator())) {
       if (isa<nn::ParameterOp>(op)) {
-        if (wide.contains(&op))
-          continue;
         OpBuilder after(&op);
         after.setInsertionPointAfter(&op);
         read(op.getResult(0), after);
@@ -100,12 +98,19 @@ private:
     }
   }
 
-  /// Lets the users of `value`, if it is f32, read it in the compute type.
+  /// Lets the users of `value`, if it is f32, read it in the compute type. The
+  /// updates of a parameter read it as it is.
   void read(Value value, OpBuilder builder) {
-    if (!isF32(value) || value.use_empty())
+    auto isNarrow = [&](Operation *user) {
+      return !wide.contains(user) || !value.getDefiningOp<nn::ParameterOp>();
+    };
+    if (!isF32(value) || llvm::none_of(value.getUsers(), isNarrow))
       return;
     Value narrow = castTo(builder, value, type);
-    value.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    value.replaceUsesWithIf(narrow, [&](OpOperand &use) {
+      return use.getOwner() != narrow.getDefiningOp() &&
+             isNarrow(use.getOwner());
+    });
     converted.insert(narrow);
   }
 

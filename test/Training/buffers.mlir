@@ -3,6 +3,7 @@
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/accumulate.yaml
 // RUN: tp-opt %t/cast.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/cast.mlir
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/bf16.yaml
+// RUN: tp-opt %t/shared.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/shared.mlir
 
 //--- model.mlir
 func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
@@ -16,6 +17,23 @@ func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
   %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
   return %y : tensor<4x6xf32>
 }
+
+//--- shared.mlir
+// The model reads the buffer, too.
+func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x6xf32> {
+  %w = nn.parameter "weight" : tensor<6x8xf32>
+  %old = nn.parameter "mean" frozen {tp.buffer} : tensor<8xf32>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %new = nn.mul %old, %half : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+  nn.assign "mean", %new : tensor<8xf32>
+  %c = nn.sub %x, %old : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %y = nn.linear %c, %w : (tensor<4x8xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+  return %y : tensor<4x6xf32>
+}
+// CHECK: %[[OLD:.*]] = nn.parameter "mean" {{.*}} : tensor<8xf32>
+// CHECK: %[[NARROW:.*]] = nn.cast %[[OLD]] : tensor<8xf32> -> tensor<8xbf16>
+// CHECK: nn.mul %[[OLD]], %{{.*}} : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+// CHECK: nn.sub %{{.*}}, %[[NARROW]] : (tensor<4x8xbf16>, tensor<8xbf16>) -> tensor<4x8xbf16>
 
 //--- cast.mlir
 // The statistic is computed in f32 from a buffer in bf16.
