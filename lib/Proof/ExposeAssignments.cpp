@@ -31,11 +31,13 @@ SmallVector<Assignment> tp::exposeAssignments(func::FuncOp function) {
     assignments.push_back({assign.getFqnAttr(), assign.getInitAttr()});
     Value value = assign.getValue();
     NamedAttrList attrs;
+    Operation *placed = assign; // if nothing reads the parameter
     if (nn::ParameterOp parameter = parameters.lookup(assign.getFqnAttr()))
-      for (StringRef name :
-           {StringRef(kShardingAttr), StringRef(kGlobalTypeAttr)})
-        if (Attribute attr = parameter->getAttr(name))
-          attrs.set(name, attr);
+      placed = parameter;
+    for (StringRef name :
+         {StringRef(kShardingAttr), StringRef(kGlobalTypeAttr)})
+      if (Attribute attr = placed->getAttr(name))
+        attrs.set(name, attr);
     block.getTerminator()->insertOperands(
         block.getTerminator()->getNumOperands(), value);
     (void)function.insertResult(function.getNumResults(), value.getType(),

@@ -120,8 +120,11 @@ LogicalResult FunctionPartitioner::partitionRuleOp(ShardingRuleOpInterface op) {
   for (auto [result, sharding] : llvm::zip(op->getResults(), form->results))
     if (isa<RankedTensorType>(result.getType()))
       shardings[result] = sharding;
-  if (ParameterOpInterface parameter = getParameter(op))
+  if (ParameterOpInterface parameter = getParameter(op)) {
     parameters[parameter.getFqnAttr()] = form->results.front();
+    if (!op->use_empty())
+      readParameters.insert(parameter.getFqnAttr());
+  }
   // A region is rebuilt with all of its ops.
   bool mayStay = op->getBlock() == &function.getBody().front() &&
                  !isa<DestinationStyleOpInterface>(op.getOperation());
@@ -225,7 +228,12 @@ LogicalResult FunctionPartitioner::partitionAssign(AssignOpInterface op) {
            << printPlacements(*sharding, mesh) << ", but the parameter is "
            << printPlacements(wanted, mesh)
            << "; tp-propagate redistributes it";
-  op.cloneFor(builder, getLocalValue(op.getValue()));
+  AssignOpInterface made = op.cloneFor(builder, getLocalValue(op.getValue()));
+  // A parameter that nothing reads is erased as dead.
+  if (!readParameters.contains(op.getFqnAttr())) {
+    made->setAttr(kShardingAttr, wanted);
+    made->setAttr(kGlobalTypeAttr, TypeAttr::get(op.getValue().getType()));
+  }
   return success();
 }
 

@@ -75,6 +75,8 @@ private:
   SmallVector<std::pair<BlockArgument, Value>> standIns;
   /// The placement of each parameter that has been partitioned.
   DenseMap<StringAttr, ShardingAttr> parameters;
+  /// Those whose values are used.
+  DenseSet<StringAttr> readParameters;
 };
 
 } // namespace mlir::tp

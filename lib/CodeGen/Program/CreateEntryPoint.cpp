@@ -119,7 +119,7 @@ class CreateEntryPoint
              << "' has several blocks, a program is straight-line code";
     WalkResult walked = function.walk([&](Operation *op) {
       if (isa<RedistributeOp>(op) ||
-          (!isa<nn::ParameterOp, func::FuncOp>(op) &&
+          (!isa<nn::ParameterOp, nn::AssignOp, func::FuncOp>(op) &&
            (op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr)))) {
         op->emitError("'") << op->getName()
                            << "' isn't partitioned: " << kGlobalLevelHint;
@@ -170,12 +170,23 @@ class CreateEntryPoint
     return success();
   }
 
+  /// The parameter of an assignment, of which no op has read the old value.
+  static nn::ParameterOp createParameter(Program &program, nn::AssignOp op) {
+    OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody());
+    auto parameter = nn::ParameterOp::create(
+        builder, op.getLoc(), op.getValue().getType(), op.getFqnAttr(),
+        /*frozen=*/true);
+    parameter->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    return parameter;
+  }
+
   static LogicalResult findAssigns(Program &program) {
     WalkResult walked = program.function.walk([&](nn::AssignOp op) {
       StringAttr fqn = op.getFqnAttr();
-      auto found = program.parameters.find(fqn);
-      if (found == program.parameters.end() ||
-          found->second.front().getType() != op.getValue().getType()) {
+      auto &parameters = program.parameters[fqn];
+      if (parameters.empty())
+        parameters.push_back(createParameter(program, op));
+      if (parameters.front().getType() != op.getValue().getType()) {
         op.emitError("assigns ")
             << fqn << ", but no 'nn.parameter' of this FQN has type "
             << op.getValue().getType();
@@ -316,6 +327,16 @@ class CreateEntryPoint
   // The signature: rank, inputs, parameters, outputs
   //===--------------------------------------------------------------------===//
 
+  /// The tensor that `value` is a part of, or has the elements of.
+  static Value findSource(Value value) {
+    while (Operation *op = value.getDefiningOp()) {
+      if (!isa<ReshapeOpInterface, SliceOpInterface>(op))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
+  }
+
   void rewrite(Program &program) {
     func::FuncOp function = program.function;
     Block &body = program.getBody();
@@ -352,8 +373,6 @@ class CreateEntryPoint
     // Write into the tensor that was read, so that bufferization treats both as
     // one buffer.
     auto write = [&](nn::AssignOp assign, Value tensor) {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPoint(terminator);
       Value written = bufferization::MaterializeInDestinationOp::create(
                           builder, assign.getLoc(), assign.getValue(), tensor)
                           .getResult();
@@ -366,6 +385,7 @@ class CreateEntryPoint
     addArg(builder.getIndexType(), Role::Rank, function.getLoc());
     for (auto [i, input] : llvm::enumerate(program.inputs))
       body.getArgument(i).replaceAllUsesWith(read(input, Role::Input));
+    llvm::MapVector<Value, nn::AssignOp> updates; // by the tensors read
     for (auto &[fqn, boundary] : parameters) {
       auto found = program.parameters.find(fqn);
       if (found == program.parameters.end()) {
@@ -376,16 +396,22 @@ class CreateEntryPoint
       nn::AssignOp assign = program.assigns.lookup(fqn);
       Value tensor = read(boundary, Role::Parameter, /*writable=*/!!assign);
       if (assign && cast<RankedTensorType>(boundary.type).getNumElements())
-        write(assign, tensor);
+        updates.insert({tensor, assign});
       for (nn::ParameterOp op : found->second)
         op.getResult().replaceAllUsesWith(tensor);
     }
     for (auto &[fqn, ops] : program.parameters)
       for (nn::ParameterOp op : ops)
         op.erase();
-    for (auto &[fqn, assign] : program.assigns)
-      assign.erase();
     builder.setInsertionPoint(terminator);
+    // A parameter's old value that is the next one of another is copied before
+    // it is overwritten.
+    for (auto &[tensor, assign] : updates)
+      if (Value value = assign.getValue();
+          value != tensor && updates.contains(findSource(value)))
+        assign.getValueMutable().assign(bufferization::AllocTensorOp::create(
+            builder, assign.getLoc(), cast<RankedTensorType>(value.getType()),
+            /*dynamicSizes=*/ValueRange(), /*copy=*/value));
     for (auto [output, value] :
          llvm::zip_equal(program.outputs, terminator.getOperands())) {
       Value buffer = addBuffer(output, Role::Output);
@@ -394,6 +420,10 @@ class CreateEntryPoint
             builder, terminator.getLoc(), TypeRange(), value, buffer,
             /*restrict=*/true, /*writable=*/true);
     }
+    for (auto &[tensor, assign] : updates)
+      write(assign, tensor);
+    for (auto &[fqn, assign] : program.assigns)
+      assign.erase();
     terminator.getOperandsMutable().clear();
     body.eraseArguments(0, numOld);
     function.setType(builder.getFunctionType(body.getArgumentTypes(), {}));

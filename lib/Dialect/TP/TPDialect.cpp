@@ -180,11 +180,13 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
     return emit() << entry->expected << " is expected, found "
                   << attr.getValue();
   if (entry->name == kShardingAttr) {
-    if (op->getNumResults() != 1)
+    // An op without results, as an assignment, has it for its operand.
+    bool isSink = op->getNumResults() == 0 && op->getNumOperands() == 1;
+    if (op->getNumResults() != 1 && !isSink)
       return emit() << "belongs on an op with one result; an op with "
                     << op->getNumResults() << " takes 'tp.shardings'";
-    Type type =
-        getWholeType(op->getResult(0).getType(), op->getAttr(kGlobalTypeAttr));
+    Value value = isSink ? op->getOperand(0) : op->getResult(0);
+    Type type = getWholeType(value.getType(), op->getAttr(kGlobalTypeAttr));
     return verifySharding(cast<ShardingAttr>(attr.getValue()), type, op, emit);
   }
   if (entry->name == kShardingsAttr)

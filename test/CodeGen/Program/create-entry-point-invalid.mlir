@@ -166,14 +166,6 @@ func.func @other(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-func.func @main(%x: tensor<2xf32>) {
-  // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN has type 'tensor<2xf32>'}}
-  nn.assign "w", %x : tensor<2xf32>
-  return
-}
-
-// -----
-
 func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {
   %w = nn.parameter "w" : tensor<3xf32>
   // expected-error@+1 {{assigns "w", but no 'nn.parameter' of this FQN has type 'tensor<2xf32>'}}

@@ -137,8 +137,11 @@ def NN_AssignOp : NN_Op<"assign", [MemoryEffects<[MemWrite]>, AssignOpInterface]
     nn.assign "optimizer.momentum.w", %2 init 0.0 : tensor<16x16xf32>
     ```
 
-    **Constraints:** (C1) the function has an `nn.parameter` of this FQN and type; (C2) a function
-    assigns a parameter once.
+    If nothing reads the old value, the partitioned op has the parameter's `tp.sharding` and
+    `tp.global_type`.
+
+    **Constraints:** (C1) before partitioning, an `nn.parameter` of this FQN precedes it; (C2) all
+    of them have the value's type; (C3) a function assigns a parameter once.
   }];
   let arguments = (ins StrAttr:$fqn, NN_Tensor:$value, OptionalAttr<F64Attr>:$init);
   let assemblyFormat = "$fqn `,` $value (`init` $init^)? attr-dict `:` type($value)";
