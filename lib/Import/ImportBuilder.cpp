@@ -156,6 +156,17 @@ Value ImportBuilder::slice(Value v, int64_t dim, int64_t start, int64_t size,
                              step);
 }
 
+Value ImportBuilder::sliceScatter(Value v, Value part, int64_t dim,
+                                  int64_t start, int64_t step) {
+  int64_t size = shapeOf(part)[dim];
+  if (size == shapeOf(v)[dim])
+    return part;
+  if (size == 0)
+    return v;
+  return nn::SliceScatterOp::create(*this, v, part, dim, start,
+                                    size == 1 ? 1 : step);
+}
+
 Value ImportBuilder::concat(ValueRange values, int64_t dim) {
   if (values.size() == 1)
     return values.front();

@@ -50,6 +50,9 @@ public:
   Value swap(Value v, int64_t a, int64_t b);
   Value slice(Value v, int64_t dim, int64_t start, int64_t size,
               int64_t step = 1);
+  /// `v` with the slice from `start` on, by `step`, replaced by `part`.
+  Value sliceScatter(Value v, Value part, int64_t dim, int64_t start,
+                     int64_t step = 1);
   Value concat(ValueRange values, int64_t dim);
   /// `dims` in any order; none or empty means all.
   Value reduce(nn::ReduceKind kind, Value v, ArrayRef<int64_t> dims,

@@ -10,7 +10,7 @@
 #ifndef TP_LIB_IMPORT_ATEN_ATENCALL_H
 #define TP_LIB_IMPORT_ATEN_ATENCALL_H
 
-#include "Import/ImportBuilder.h"
+#include "StridedView.h"
 #include "llvm/ADT/StringMap.h"
 #include <optional>
 
@@ -69,8 +69,11 @@ public:
   virtual unsigned numResults() const = 0;
   virtual RankedTensorType resultType(unsigned i = 0) const = 0;
   virtual void setResult(unsigned i, Value value) = 0;
-  /// Assigns the buffer that is the argument `name`. The new value counts from
-  /// the model's next call on.
+  /// The result of an op that returns a view; null if it isn't one after all.
+  virtual Value view() = 0;
+  /// Where the elements of a tensor lie in memory.
+  virtual StridedLayout layout(StringRef name) = 0;
+  /// Writes the buffer that is the argument `name`.
   virtual LogicalResult assign(StringRef name, Value value) = 0;
   LogicalResult result(Value value) {
     setResult(0, value);
@@ -166,6 +169,7 @@ void addIndexOps(AtenTable &table);
 void addSortOps(AtenTable &table);
 void addScatterOps(AtenTable &table);
 void addGroupedOps(AtenTable &table);
+void addStridedOps(AtenTable &table);
 void addLossOps(AtenTable &table);
 void addTrigonometryOps(AtenTable &table);
 void addSpecialOps(AtenTable &table);

@@ -96,7 +96,6 @@ static LogicalResult blockDiagonal(AtenCall &call, ImportBuilder &b) {
 }
 
 void mlir::tp::addDiagonalOps(AtenTable &table) {
-  table["diagonal"] = {diagonalOp, "self offset dim1 dim2"};
   table["diagonal_copy"] = {diagonalOp, "self offset dim1 dim2"};
   table["diag_embed"] = {diagonalMatrix, "self offset dim1 dim2"};
   table["block_diag"] = {blockDiagonal, "tensors"};

@@ -188,8 +188,46 @@ static LogicalResult indexCopy(AtenCall &call, ImportBuilder &b) {
                    scatter(b, ScatterKind::Copy, to.self, to, to.source));
 }
 
+/// x[mask] = values, x[:, mask] = values. What is written must not depend on
+/// how many elements of the mask are true: values are the same for all of them.
+static LogicalResult putMasked(AtenCall &call, ImportBuilder &b) {
+  Value self = call.tensor("self"), values = call.tensor("values"), mask;
+  int64_t first = 0;
+  for (auto [dim, entry] : llvm::enumerate(call.tensors("indices"))) {
+    if (!entry)
+      continue;
+    if (mask || !isBool(entry))
+      return call.unsupported("by a mask and other indices, expected one mask");
+    mask = entry;
+    first = dim;
+  }
+  // The dimensions after those of the mask.
+  int64_t rest = rankOf(self) - first - rankOf(mask);
+  int64_t rank = rankOf(values);
+  if (rank > rest) {
+    SmallVector<int64_t> shape(shapeOf(values));
+    auto each = shape.begin() + (rank - rest - 1);
+    if (*each != 1)
+      return call.unsupported(
+          "with a value for each true element of the mask: their number "
+          "depends on the data; write one value, or use torch.where");
+    each = shape.erase(each);
+    shape.insert(each, rankOf(mask), 1);
+    values = b.reshape(values, shape);
+  }
+  SmallVector<int64_t> shape(shapeOf(mask));
+  shape.append(rest, 1);
+  values = castTo(b, values, elementOf(self));
+  if (call.flag("accumulate"))
+    values = add(b, self, values);
+  return call.result(select(b, b.reshape(mask, shape), values, self));
+}
+
 /// x[i0, i1, …] = values, or += values.
 static LogicalResult indexPut(AtenCall &call, ImportBuilder &b) {
+  if (llvm::any_of(call.tensors("indices"),
+                   [](Value index) { return index && isBool(index); }))
+    return putMasked(call, b);
   FailureOr<TensorIndexing> indexing = readIndexing(call, b);
   if (failed(indexing))
     return failure();

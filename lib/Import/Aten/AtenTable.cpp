@@ -23,6 +23,7 @@ AtenTable mlir::tp::makeAtenTable() {
   addSortOps(table);
   addScatterOps(table);
   addGroupedOps(table);
+  addStridedOps(table);
   addLossOps(table);
   addTransformerOps(table);
   addTrigonometryOps(table);

@@ -4,7 +4,6 @@
 #include "ModelBuilder.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <ATen/ops/empty.h>
 
@@ -43,7 +42,7 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef path,
   function =
       func::FuncOp::create(b.getLoc(), "main", b.getFunctionType({}, {}));
   b.setInsertionPointToEnd(function->addEntryBlock());
-  ops.enterModule("");
+  ops.enterModule("", &function->front());
 }
 
 static std::string quotedList(llvm::ArrayRef<std::string> names) {
@@ -116,6 +115,7 @@ at::Tensor ModelBuilder::addInput(StringRef name, RankedTensorType type) {
       at::TensorOptions(toScalarType(type.getElementType())).device(at::kMeta));
   table.track(meta, function->front().addArgument(type, b.getLoc()));
   inputNames.push_back(name.str());
+  inputs.push_back(meta);
   return meta;
 }
 
@@ -179,6 +179,11 @@ llvm::Error ModelBuilder::collectOutputs(const c10::IValue &value,
                value.type()->annotation_str() + ", expected a tensor");
 }
 
+void ModelBuilder::noteWrittenInput(StringRef name) {
+  note() << "the model writes its input '" << name
+         << "', which the imported function doesn't\n";
+}
+
 /// One error text with all problems.
 llvm::Error ModelBuilder::report(llvm::ArrayRef<ImportProblem> problems) {
   auto describe = [](const ImportProblem &problem) {
@@ -196,33 +201,19 @@ llvm::Error ModelBuilder::report(llvm::ArrayRef<ImportProblem> problems) {
   return error(text);
 }
 
-/// Erases ops without uses, which shape arithmetic leaves behind. `assigned` has
-/// the parameters that are assigned, of which one op each stays: how many there
-/// are.
-static void eraseDeadOps(Block &block, llvm::StringMap<unsigned> &assigned) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        eraseDeadOps(inner, assigned);
-    if (!isOpTriviallyDead(&op))
-      continue;
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
-      auto it = assigned.find(parameter.getFqn());
-      if (it != assigned.end() && it->second-- == 1)
-        continue;
+/// Erases ops and results of modules without uses, which shape arithmetic and
+/// writes leave behind.
+static void eraseDeadOps(Block &block, TensorTable &table) {
+  for (Operation &each : llvm::make_early_inc_range(llvm::reverse(block))) {
+    Operation *op = &each;
+    if (auto module = dyn_cast<nn::ModuleOp>(op)) {
+      module = table.dropUnused(module);
+      eraseDeadOps(*module.getBodyBlock(), table);
+      op = module;
     }
-    op.erase();
+    if (isOpTriviallyDead(op))
+      op->erase();
   }
-}
-
-static void eraseDeadOps(Block &block) {
-  llvm::StringMap<unsigned> assigned;
-  block.walk([&](nn::AssignOp op) { assigned[op.getFqn()]; });
-  block.walk([&](nn::ParameterOp op) {
-    if (auto it = assigned.find(op.getFqn()); it != assigned.end())
-      ++it->second;
-  });
-  eraseDeadOps(block, assigned);
 }
 
 llvm::Expected<ImportedModel>
@@ -239,7 +230,11 @@ ModelBuilder::finish(const std::optional<c10::IValue> &result) {
     return e;
   if (outputs.empty())
     return error("forward returns no tensor");
+  for (auto [name, input] : llvm::zip_equal(inputNames, inputs))
+    if (table.isWritten(input))
+      noteWrittenInput(name);
   func::ReturnOp::create(b, outputs);
+  table.buildAssignments();
 
   Block &entry = function->front();
   function->setType(b.getFunctionType(entry.getArgumentTypes(),
@@ -248,7 +243,8 @@ ModelBuilder::finish(const std::optional<c10::IValue> &result) {
     function->setArgAttr(i, "tp.name", b.getStringAttr(name));
   for (auto [i, name] : llvm::enumerate(outputNames))
     function->setResultAttr(i, "tp.name", b.getStringAttr(name));
-  eraseDeadOps(entry);
+  eraseDeadOps(entry, table);
+  table.completeAssignments(*function);
   ImportedModel model;
   model.module = std::move(module);
   model.module->push_back(function.release());
@@ -264,6 +260,10 @@ ModelBuilder::finish(const std::optional<c10::IValue> &result) {
   std::set<std::string> used;
   model.module->walk(
       [&](nn::ParameterOp op) { used.insert(op.getFqn().str()); });
+  model.module->walk([&](nn::AssignOp op) {
+    if (op.getInit()) // says the value
+      used.erase(op.getFqn().str());
+  });
   for (const std::string &fqn : used)
     model.weights.push_back(describeWeight(fqn, table.weights().at(fqn)));
   return model;

@@ -38,6 +38,9 @@ public:
   matchInputs(llvm::ArrayRef<ForwardArgument> arguments,
               llvm::ArrayRef<InputSpec> inputs);
 
+  /// Notes that calls of the model change this input, as the function can't.
+  void noteWrittenInput(StringRef name);
+
   /// Adds an argument to the function; returns the meta tensor for it.
   at::Tensor addInput(StringRef name, RankedTensorType type);
 
@@ -56,6 +59,7 @@ private:
   OwningOpRef<ModuleOp> module;
   OwningOpRef<func::FuncOp> function;
   llvm::SmallVector<std::string> inputNames, outputNames;
+  std::vector<at::Tensor> inputs;
   llvm::SmallVector<Value> outputs;
 };
 

@@ -186,9 +186,22 @@ Type TorchCall::promote(ArrayRef<StringRef> names) {
 LogicalResult TorchCall::assign(StringRef name, Value value) {
   const at::Tensor &meta = find(name)->toTensor();
   TrackedTensor *tracked = table.find(meta);
-  if (!tracked || !tracked->isAssignable())
+  if (!tracked || !table.ownerOf(meta).isAssignable())
     return unsupported("which writes its argument '" + name +
-                       "', where that is no persistent buffer of the model");
-  table.assign(meta, value);
+                       "', where that is no buffer of the model");
+  if (std::string why; !table.overwrite(meta, value, why))
+    return unsupported("which writes its argument '" + name + "': " + why);
   return success();
+}
+
+Value TorchCall::view() {
+  std::string why;
+  Value value = table.readView(results.front(), why);
+  if (!value)
+    reason = "with a result that is no view: " + why;
+  return value;
+}
+
+StridedLayout TorchCall::layout(StringRef name) {
+  return layoutOf(find(name)->toTensor());
 }

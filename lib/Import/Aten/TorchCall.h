@@ -45,6 +45,8 @@ public:
     return convertTensorType(context, results[i]);
   }
   void setResult(unsigned i, Value value) override { values[i] = value; }
+  Value view() override;
+  StridedLayout layout(StringRef name) override;
   LogicalResult assign(StringRef name, Value value) override;
   LogicalResult unsupported(const llvm::Twine &why) override {
     reason = why.str();

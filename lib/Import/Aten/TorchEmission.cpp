@@ -10,28 +10,6 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Whether `value` may depend on differentiated values.
-static bool mayHaveGradient(Value value) {
-  SmallVector<Value> open{value};
-  DenseSet<Value> seen;
-  while (!open.empty()) {
-    Value next = open.pop_back_val();
-    if (!seen.insert(next).second || !nn::expr::isFloat(next))
-      continue;
-    Operation *op = next.getDefiningOp();
-    if (!op || isa<nn::ModuleOp>(op))
-      return true;
-    if (auto parameter = dyn_cast<nn::ParameterOp>(op)) {
-      if (!parameter.getFrozen())
-        return true;
-      continue;
-    }
-    if (!isa<nn::StopGradientOp>(op))
-      llvm::append_range(open, op->getOperands());
-  }
-  return false;
-}
-
 /// The problem of the first invalid op, or an empty string.
 template <typename Ops>
 static std::string findInvalid(Ops &&ops) {
@@ -159,18 +137,6 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
       !why.empty())
     return unsupported(why);
 
-  std::string assigned;
-  for (const c10::IValue &input : inputs)
-    forEachTensor(input, [&](const at::Tensor &tensor) {
-      if (TrackedTensor *tracked = table.find(tensor);
-          tracked && tracked->isAssigned)
-        assigned = tracked->fqn;
-    });
-  if (!assigned.empty())
-    return unsupported(": it uses the buffer '" + assigned +
-                       "' again after it has been written, but a new value "
-                       "counts from the next call on");
-
   std::vector<at::Tensor> results;
   for (const c10::IValue &output : outputs)
     forEachTensor(output,
@@ -194,15 +160,15 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
   for (const at::Tensor &result : results)
     if (result.layout() != at::kStrided)
       return unsupported(": its result is sparse");
-  if (inPlace) {
-    TrackedTensor *receiver = table.find(inputs[0].toTensor());
-    if (receiver && receiver->isParameter() && !receiver->isAssignable())
-      return unsupported(": it writes '" + receiver->fqn +
-                         (receiver->isBuffer
-                              ? "', which is no persistent buffer"
-                              : "', a parameter, which only training writes"));
-    if (receiver && !table.isGradEnabled() && !receiver->isDetached &&
-        receiver->value && mayHaveGradient(receiver->value))
+  TrackedTensor *receiver =
+      inPlace ? table.find(inputs[0].toTensor()) : nullptr;
+  if (receiver) {
+    TrackedTensor &owner = table.ownerOf(receiver->meta);
+    if (owner.isParameter() && !owner.isAssignable())
+      return unsupported(": it writes '" + owner.fqn +
+                         "', a parameter, which only training writes");
+    Value before = table.isGradEnabled() ? Value() : table.valueOf(owner.meta);
+    if (before && !owner.isDetached && mayHaveGradient(before))
       return unsupported(
           ": it writes, while gradients are off, a tensor that has one; "
           "compute a new tensor instead, x + (y - x).detach() for a value y "
@@ -243,14 +209,19 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
       return unsupported(" with these operands: found " + found +
                          " where PyTorch gives " + wanted);
     }
-    if (TrackedTensor *tracked = table.find(result);
-        inPlace && tracked && tracked->isAssignable()) {
-      table.assign(result, value);
+    if (receiver) {
+      if (std::string why; !table.overwrite(receiver->meta, value, why))
+        return unsupported(" on a view of a tensor, because " + why);
       continue;
     }
-    table.track(result, value).isDetached = !table.isGradEnabled();
-    if (inPlace)
-      table.written(result);
+    auto source = llvm::find_if(inputs, [&](const c10::IValue &input) {
+      return input.isTensor() && input.toTensor().defined() &&
+             input.toTensor().is_alias_of(result);
+    });
+    if (source != inputs.end())
+      table.trackView(result, value, source->toTensor());
+    else
+      table.track(result, value).isDetached = !table.isGradEnabled();
   }
   return Emission::Done;
 }

@@ -21,9 +21,9 @@ static constexpr int64_t kMaxParts = int64_t(1) << 16;
 OpRunner::OpRunner(ImportBuilder &b, TensorTable &table)
     : b(b), table(table), handlers(makeAtenTable()) {}
 
-void OpRunner::enterModule(const std::string &fqn) {
+void OpRunner::enterModule(const std::string &fqn, Block *body) {
   fqns.push_back(fqn);
-  table.enterModule(fqn);
+  table.enterModule(fqn, body);
 }
 
 void OpRunner::leaveModule() {
@@ -222,6 +222,8 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
     return reportOpaque(op);
   for (c10::IValue &output : stack)
     output = mapTensors(output, makeMeta);
+  if (isInPlace(*op.schema))
+    stack = {inputs[0]};
   return true;
 }
 
@@ -232,22 +234,19 @@ bool OpRunner::reportOpaque(const TorchOp &op) {
   return false;
 }
 
-/// Replaces constants that have been overwritten with data by their current
-/// values.
-bool OpRunner::resolveConstants(const TorchOp &op,
-                                std::vector<c10::IValue> &inputs) {
-  bool stale = false;
+/// Replaces tensors by those with the values after all writes so far.
+bool OpRunner::resolveTensors(const TorchOp &op,
+                              std::vector<c10::IValue> &inputs) {
+  std::string why;
   for (c10::IValue &input : inputs)
     input = mapTensors(input, [&](const at::Tensor &tensor) {
-      at::Tensor now = table.current(tensor);
-      stale |= !now.defined();
+      at::Tensor now = table.current(tensor, why);
       return now.defined() ? now : tensor;
     });
-  if (stale)
+  if (!why.empty())
     problem(ImportProblem::UnsupportedOp, op.place,
-            op.name +
-                " reads a tensor of which another view was written in place");
-  return !stale;
+            op.name + " reads a tensor after a write of its memory: " + why);
+  return why.empty();
 }
 
 /// Tracing turns Python's numbers into 0-d tensors. In type promotion they must
@@ -423,7 +422,7 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
     return std::nullopt;
   }
   bool computes = computesTensors(schema);
-  if (computes && !resolveConstants(op, inputs))
+  if ((computes || readsData(op.name)) && !resolveTensors(op, inputs))
     return std::nullopt;
   if (computes)
     wrapNumbers(op, inputs);
@@ -489,10 +488,12 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
                 "' depends on the data");
     return std::nullopt;
   }
-  at::Tensor receiver;
   if (isInPlace(*schema) && inputs[0].isTensor() &&
-      !inputs[0].toTensor().is_meta())
-    receiver = inputs[0].toTensor();
+      !inputs[0].toTensor().is_meta()) {
+    table.promote(inputs[0].toTensor());
+    if (!resolveTensors(op, inputs))
+      return std::nullopt;
+  }
   for (c10::IValue &input : inputs)
     input = mapTensors(input, [&](const at::Tensor &tensor) {
       return tensor.is_meta() ? tensor : table.standIn(tensor);
@@ -515,7 +516,5 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
     return runParts(op, std::move(inputs));
   if (emission == Emission::Failed)
     poison(stack);
-  if (receiver.defined())
-    table.promote(receiver, inputs[0].toTensor());
   return stack;
 }

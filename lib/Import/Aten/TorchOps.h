@@ -74,7 +74,7 @@ public:
   llvm::ArrayRef<ImportProblem> getProblems() const { return problems; }
 
   /// Ops between these two belong to the module `fqn`.
-  void enterModule(const std::string &fqn);
+  void enterModule(const std::string &fqn, Block *body);
   void leaveModule();
   const std::string &currentFqn() const { return fqns.back(); }
 
@@ -105,7 +105,7 @@ private:
                 llvm::ArrayRef<c10::IValue> outputs);
   /// Reports a problem and returns false.
   bool reportOpaque(const TorchOp &op);
-  bool resolveConstants(const TorchOp &op, std::vector<c10::IValue> &inputs);
+  bool resolveTensors(const TorchOp &op, std::vector<c10::IValue> &inputs);
   void poison(llvm::ArrayRef<c10::IValue> outputs);
 
   ImportBuilder &b;

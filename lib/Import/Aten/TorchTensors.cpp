@@ -111,16 +111,17 @@ DataKey::DataKey(const at::Tensor &tensor)
     : data(tensor.const_data_ptr()), sizes(tensor.sizes().vec()),
       strides(tensor.strides().vec()), type(tensor.scalar_type()) {}
 
-static const c10::StorageImpl *storageOf(const at::Tensor &tensor) {
-  return tensor.storage().unsafeGetStorageImpl();
-}
-
 TrackedTensor &TensorTable::track(const at::Tensor &meta, Value value) {
   TrackedTensor &tracked = tensors[meta.unsafeGetTensorImpl()];
   tracked = TrackedTensor();
   tracked.meta = meta;
   tracked.value = value;
-  tracked.version = versions[storageOf(meta)];
+  Storage &storage = storageOf(meta);
+  if (!storage.base.defined()) {
+    storage.base = meta;
+    storage.number = storages.size();
+  }
+  tracked.version = storage.version;
   return tracked;
 }
 
@@ -143,6 +144,8 @@ at::Tensor TensorTable::parameter(const at::Tensor &data,
   tracked.fqn = fqn;
   tracked.isBuffer = isBuffer;
   tracked.isSaved = isSaved;
+  storageOf(meta).number = 0;
+  buffers.push_back(meta);
   known = meta;
   return meta;
 }
@@ -163,34 +166,44 @@ TrackedTensor *TensorTable::find(const at::Tensor &meta) {
   return it == tensors.end() ? nullptr : &it->second;
 }
 
+Value mlir::tp::stopGradientAfter(ImportBuilder &b, Value value) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(value);
+  return b.stopGradient(value);
+}
+
 Value TensorTable::valueOf(const at::Tensor &meta) {
   TrackedTensor *tracked = find(meta);
-  if (!tracked || tracked->poisoned)
+  std::string why;
+  if (!tracked || tracked->poisoned || !refresh(*tracked, why))
     return Value();
   if (tracked->value && tracked->isDetached && gradEnabled) {
-    // Insert it where all later readers of the value can use it.
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointAfterValue(tracked->value);
-    tracked->value = b.stopGradient(tracked->value);
+    tracked->value = stopGradientAfter(b, tracked->value);
     tracked->isDetached = false;
   }
   if (tracked->value)
-    return tracked->value;
+    return findVisible(tracked->value);
   if (!tracked->isParameter())
     return materialise(tracked->data);
   Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
-  if (!local && !tracked->isSaved)
+  if (!local && !tracked->isSaved) {
     local = emitConstant(b, tracked->data);
-  if (!local) {
-    local = nn::ParameterOp::create(
-        b, convertTensorType(b.getContext(), tracked->data),
-        b.getStringAttr(tracked->fqn),
-        /*frozen=*/!tracked->data.requires_grad());
-    if (tracked->isBuffer)
-      markBuffer(local);
-    weightData[tracked->fqn] = tracked->data;
+    if (local)
+      writtenOut[tracked->fqn].push_back(local);
   }
+  if (!local)
+    local = buildParameter(*tracked);
   return local;
+}
+
+Value TensorTable::buildParameter(const TrackedTensor &tracked) {
+  Value parameter = nn::ParameterOp::create(
+      b, convertTensorType(b.getContext(), tracked.data),
+      b.getStringAttr(tracked.fqn), /*frozen=*/!tracked.data.requires_grad());
+  if (tracked.isBuffer)
+    markBuffer(parameter);
+  weightData[tracked.fqn] = tracked.data;
+  return parameter;
 }
 
 Value TensorTable::materialise(const at::Tensor &constant) {
@@ -222,42 +235,8 @@ Value TensorTable::largeConstant(const at::Tensor &constant) {
   return value;
 }
 
-void TensorTable::assign(const at::Tensor &buffer, Value value) {
-  // The function has a parameter for each one that it assigns.
-  valueOf(buffer);
-  TrackedTensor *tracked = find(buffer);
-  nn::AssignOp::create(b, b.getStringAttr(tracked->fqn), value, FloatAttr());
-  tracked->isAssigned = true;
-}
-
-void TensorTable::written(const at::Tensor &meta) {
-  find(meta)->version = ++versions[storageOf(meta)];
-}
-
-bool TensorTable::isStale(const at::Tensor &meta) {
-  TrackedTensor *tracked = find(meta);
-  return tracked && tracked->version != versions[storageOf(meta)];
-}
-
-void TensorTable::promote(const at::Tensor &constant, const at::Tensor &meta) {
-  promoted[constant.unsafeGetTensorImpl()] = {constant, meta};
-  promotedStorages.insert(storageOf(constant));
-}
-
-at::Tensor TensorTable::current(const at::Tensor &tensor) {
-  if (tensor.is_meta())
-    return isStale(tensor) ? at::Tensor() : tensor;
-  auto it = promoted.find(tensor.unsafeGetTensorImpl());
-  if (it != promoted.end())
-    return current(it->second.meta);
-  if (promotedStorages.count(storageOf(tensor)))
-    return at::Tensor();
-  return tensor;
-}
-
-void TensorTable::enterModule(StringRef fqn) {
-  scopes.emplace_back();
-  scopes.back().fqn = fqn.str();
+void TensorTable::enterModule(StringRef fqn, Block *body) {
+  scopes.push_back({fqn.str(), body, storages.size(), {}, {}});
 }
 
 void TensorTable::leaveModule() { scopes.pop_back(); }

@@ -8,13 +8,20 @@
 // tensor with data is a constant; it becomes IR when an op on meta tensors uses
 // it.
 //
+// Values of the IR are never overwritten. Meta tensors that share a storage, as
+// those of PyTorch do, have one of them as their base. A write to one of them
+// gives a new value of the base, and the others get their values from it when
+// they are read again (PyTorch's functionalization does the same).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TP_LIB_IMPORT_ATEN_TORCHTENSORS_H
 #define TP_LIB_IMPORT_ATEN_TORCHTENSORS_H
 
-#include "Import/ImportBuilder.h"
+#include "StridedView.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Import/SafetensorsWriter.h"
+#include "llvm/ADT/SetVector.h"
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <map>
@@ -31,6 +38,8 @@ RankedTensorType convertTensorType(MLIRContext *context,
 
 /// A tensor's entry of the weights file.
 WeightTensor describeWeight(const std::string &name, const at::Tensor &tensor);
+
+StridedLayout layoutOf(const at::Tensor &tensor);
 
 /// A tensor without data and with the shape, type and strides of `tensor`.
 at::Tensor makeMeta(const at::Tensor &tensor);
@@ -58,8 +67,6 @@ struct TrackedTensor {
   at::Tensor data;
   std::string fqn;
   bool isBuffer = false;
-  /// Of a buffer: it has got its value for the next call.
-  bool isAssigned = false;
   /// Whether a state_dict has the parameter. If not, it comes with the program,
   /// unless it is large.
   bool isSaved = true;
@@ -72,10 +79,13 @@ struct TrackedTensor {
   bool isDetached = false;
   /// How often the storage had been written when this tensor was last valid.
   uint64_t version = 0;
+  /// Tensors of a storage with different numbers are without each other's
+  /// gradients, as those before and after detach() are.
+  unsigned gradientNumber = 0;
 
   bool isParameter() const { return !fqn.empty(); }
   /// Whether a model may give it another value for the next call.
-  bool isAssignable() const { return isBuffer && isSaved; }
+  bool isAssignable() const { return isBuffer; }
   bool isConstant() const { return data.defined() && fqn.empty(); }
 };
 
@@ -103,22 +113,50 @@ public:
   /// The IR value of a constant.
   Value materialise(const at::Tensor &constant);
 
-  /// Assigns a buffer, which can't be used after that: the new value counts
-  /// from the next call on.
+  /// Registers a result of an op that is a view of `source`.
+  TrackedTensor &trackView(const at::Tensor &meta, Value value,
+                           const at::Tensor &source);
+  /// Another meta tensor for all of `meta`, inside or outside of a module.
+  at::Tensor makeAlias(const at::Tensor &meta, Value value);
+
+  /// A buffer's value for the model's next call, if no write says it.
   void assign(const at::Tensor &buffer, Value value);
+  /// Builds an nn.assign for each buffer that has been written or assigned.
+  void buildAssignments();
+  /// Builds the parameters that are assigned but not read.
+  void completeAssignments(func::FuncOp function);
 
-  /// In-place writes. After one, all other views of the storage are stale.
-  void written(const at::Tensor &meta);
-  bool isStale(const at::Tensor &meta);
-  /// Turns a constant that was overwritten with data of the model into a value.
-  void promote(const at::Tensor &constant, const at::Tensor &meta);
-  /// The current tensor for `tensor`: itself, the meta tensor that a constant
-  /// has become, or undefined if another view of its storage has been written.
-  at::Tensor current(const at::Tensor &tensor);
+  /// The tensor with the base of the storage of `meta`.
+  TrackedTensor &ownerOf(const at::Tensor &meta);
+  /// The value of `meta`, which no op has computed: a part of its base. Null,
+  /// with the reason, if no ops are known that give it.
+  Value readView(const at::Tensor &meta, std::string &why);
+  /// Writes `value` in place. Fails, with the reason, if a write of it isn't
+  /// supported.
+  bool overwrite(const at::Tensor &meta, Value value, std::string &why);
+  bool isWritten(const at::Tensor &meta) { return storageOf(meta).version > 0; }
+  /// Makes a constant, which is to be overwritten with data of the model, and
+  /// all others that share its storage, values of the model.
+  void promote(const at::Tensor &constant);
+  /// The current tensor for `tensor`: itself, with the value after all writes
+  /// of its storage, or the meta tensor that a constant has become. Undefined,
+  /// with the reason, if the value isn't known.
+  at::Tensor current(const at::Tensor &tensor, std::string &why);
 
-  /// Parameters and large constants get one op per module region.
-  void enterModule(StringRef fqn);
+  /// Ops between these two belong to the module `fqn` with this body.
+  /// Parameters and large constants get one op per module.
+  void enterModule(StringRef fqn, Block *body);
   void leaveModule();
+  /// Appends to the results of the current module, `leaving`, what later ops
+  /// need to know of their storages and of those that the module has written.
+  void appendStorages(llvm::ArrayRef<at::Tensor> leaving,
+                      llvm::SmallVectorImpl<Value> &yielded);
+  /// Registers the op of a module that has been left. All results from
+  /// `numResults` on are those of appendStorages.
+  void close(nn::ModuleOp op, unsigned numResults);
+  /// Removes results of appendStorages that nothing uses. Returns the op in the
+  /// place of `op`.
+  nn::ModuleOp dropUnused(nn::ModuleOp op);
   /// Uses `value` for `constant` in the current module.
   void setLocal(const at::Tensor &constant, Value value);
 
@@ -129,24 +167,64 @@ public:
   }
 
 private:
+  struct Storage {
+    /// The first tensor, which is also the largest.
+    at::Tensor base;
+    /// In the order of the first tensors; 0 for what a model has before it runs.
+    size_t number = 0;
+    /// The base's value after the last write; null before the first.
+    Value value;
+    uint64_t version = 0;
+    /// Written last while gradients were off.
+    bool isDetached = false;
+    /// Tensors without the base's gradient have written it: whether it had one
+    /// then, and whether what they wrote had one.
+    bool losesGradient = false, hasForeignGradient = false;
+    /// Of a buffer: its value for the next call, if it isn't `value`.
+    Value next;
+  };
   struct Scope {
     std::string fqn;
+    Block *body;
+    /// How many storages there were before.
+    size_t numStorages;
     std::unordered_map<const c10::TensorImpl *, Value> locals;
+    /// Storages from before that the module has written.
+    llvm::SmallSetVector<Storage *, 4> written;
   };
+
+  Storage &storageOf(const at::Tensor &meta);
+  Value readBase(Storage &storage);
+  bool refresh(TrackedTensor &tracked, std::string &why);
+  bool isForeignGradient(const TrackedTensor &tracked);
+  Value buildParameter(const TrackedTensor &tracked);
+  /// The value for `value` where ops are built now: a result of the module that
+  /// has computed it. Null if it isn't one.
+  Value findVisible(Value value) const;
   Value largeConstant(const at::Tensor &constant);
 
   ImportBuilder &b;
   bool gradEnabled = true;
   std::unordered_map<const c10::TensorImpl *, TrackedTensor> tensors;
-  std::unordered_map<const c10::StorageImpl *, uint64_t> versions;
-  /// Constants, kept alive as keys.
+  /// Their addresses stay.
+  std::unordered_map<const c10::StorageImpl *, Storage> storages;
+  unsigned numGradients = 0; ///< gradientNumbers
+  /// A constant that has become a value, and its meta tensor. The constant is
+  /// kept alive as a key.
   struct Promotion {
     at::Tensor constant, meta;
   };
+  /// The bases, by their storages, and other tensors.
+  std::unordered_map<const c10::StorageImpl *, Promotion> promotedStorages;
   std::unordered_map<const c10::TensorImpl *, Promotion> promoted;
-  std::set<const c10::StorageImpl *> promotedStorages;
+  /// What modules yield, and their results.
+  llvm::DenseMap<Value, Value> results;
+  llvm::DenseMap<Operation *, unsigned> numOwnResults;
+  std::vector<at::Tensor> buffers; ///< meta tensors, also of parameters
   std::map<DataKey, at::Tensor> parameterMetas;
   std::unordered_map<std::string, at::Tensor> weightData;
+  /// The values of unsaved buffers that are in the program.
+  std::map<std::string, llvm::SmallVector<Value>> writtenOut;
   std::set<std::string> names;
   std::vector<at::Tensor> keptAlive;
   std::vector<Scope> scopes;
@@ -156,6 +234,12 @@ private:
 /// triangle, a broadcast of these, or few enough elements to be written out.
 /// Null otherwise.
 Value emitConstant(ImportBuilder &b, const at::Tensor &constant);
+
+/// `value` without a gradient, where all later readers of it can use it.
+Value stopGradientAfter(ImportBuilder &b, Value value);
+
+/// Whether `value` may depend on differentiated values.
+bool mayHaveGradient(Value value);
 
 /// Calls `f` on each defined tensor in lists, tuples and dictionaries.
 void forEachTensor(const c10::IValue &value,

@@ -158,11 +158,15 @@ void ExportRunner::callModule(const Call &call, Range range,
   llvm::SmallVector<c10::IValue> entering;
   llvm::SmallVector<std::pair<at::Tensor, Value>> constants;
   for (const Operand &operand : call.operands) {
-    at::Tensor tensor = values[operand.id]->toTensor();
-    c10::IValue &inner = entering.emplace_back(tensor);
+    std::string why;
+    at::Tensor tensor = table.current(values[operand.id]->toTensor(), why);
+    c10::IValue &inner = entering.emplace_back(
+        tensor.defined() ? tensor : values[operand.id]->toTensor());
+    if (!tensor.defined())
+      continue; // what reads it reports it
     TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
     if (tensor.is_meta()
-            ? !tracked || tracked->poisoned || table.isStale(tensor)
+            ? !tracked || tracked->poisoned
             : tensor.dim() == 0 ||
                   !convertType(b.getContext(), tensor.scalar_type()))
       continue;
@@ -175,14 +179,11 @@ void ExportRunner::callModule(const Call &call, Range range,
       constants.push_back({tensor, argument});
       continue;
     }
-    at::Tensor alias = tensor.alias();
-    bool isDetached = tracked->isDetached;
-    table.track(alias, argument).isDetached = isDetached;
-    inner = alias;
+    inner = table.makeAlias(tensor, argument);
   }
 
   Location outer = b.getLoc();
-  ops.enterModule(call.frame.fqn);
+  ops.enterModule(call.frame.fqn, &body);
   for (auto &[tensor, argument] : constants)
     table.setLocal(tensor, argument);
   OpBuilder::InsertPoint after = b.saveInsertionPoint();
@@ -205,12 +206,13 @@ void ExportRunner::callModule(const Call &call, Range range,
         if (!call.isRoot && lastReads[id] >= range.end)
           results.insert(id);
   llvm::SmallVector<Value> yielded;
-  llvm::SmallVector<std::pair<ValueId, at::Tensor>> leaving;
+  llvm::SmallVector<ValueId> leavingIds;
+  llvm::SmallVector<at::Tensor> leaving;
   for (ValueId id : results) {
     if (!isTensor(id))
       continue;
-    // A constant that was overwritten with data leaves with its current value.
-    at::Tensor now = table.current(values[id]->toTensor());
+    std::string why;
+    at::Tensor now = table.current(values[id]->toTensor(), why);
     if (!now.defined())
       continue; // what reads it reports it
     values[id] = now;
@@ -218,9 +220,11 @@ void ExportRunner::callModule(const Call &call, Range range,
       continue;
     if (Value value = table.valueOf(now)) {
       yielded.push_back(value);
-      leaving.push_back({id, now});
+      leavingIds.push_back(id);
+      leaving.push_back(now);
     }
   }
+  table.appendStorages(leaving, yielded);
   nn::YieldOp::create(b, outer, yielded);
   ops.leaveModule();
   b.restoreInsertionPoint(after);
@@ -232,12 +236,10 @@ void ExportRunner::callModule(const Call &call, Range range,
   if (call.isTraced)
     op->setAttr(nn::kTracedAttr, b.getUnitAttr());
   op.getBody().takeBody(region);
+  table.close(op, leaving.size());
   for (auto &[id, value] : outside)
     values[id] = value;
-  for (auto [result, left] : llvm::zip_equal(op.getResults(), leaving)) {
-    at::Tensor alias = left.second.alias();
-    bool isDetached = table.find(left.second)->isDetached;
-    table.track(alias, result).isDetached = isDetached;
-    values[left.first] = alias;
-  }
+  for (auto [id, tensor, result] :
+       llvm::zip_first(leavingIds, leaving, op.getResults()))
+    values[id] = table.makeAlias(tensor, result);
 }

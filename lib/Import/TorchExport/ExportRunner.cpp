@@ -47,60 +47,29 @@ ExportRunner::ExportRunner(const ExportedProgram &program,
 
 void ExportRunner::bindParameter(const ExportInput &input,
                                  const at::Tensor &data) {
-  bool isWritten = llvm::is_contained(
-      llvm::make_first_range(program.bufferMutations), input.value);
   at::Tensor meta = table.parameter(
       data, input.name, /*isBuffer=*/input.kind != ExportInput::Parameter,
-      /*isSaved=*/input.isSaved || isWritten);
+      input.isSaved);
   bind(input.value, meta);
   parameters[input.value] = meta;
 }
 
-/// A buffer that an op writes in place becomes a value. It shares the storage of
-/// the buffer, whose other views are then errors.
-void ExportRunner::writeBuffer(c10::IValue &receiver) {
-  if (!receiver.isTensor() || !receiver.toTensor().is_meta())
-    return;
-  at::Tensor meta = receiver.toTensor();
-  TrackedTensor *tracked = table.find(meta);
-  if (!tracked || !tracked->isAssignable() || table.isStale(meta))
-    return;
-  Value value = table.valueOf(meta);
-  at::Tensor alias = meta.alias();
-  table.track(alias, value);
-  receiver = alias;
-}
-
-/// Assigns the buffers whose next value is `id`.
+/// Assigns the buffers whose next value is `id`, unless that is the result of a
+/// write in place.
 void ExportRunner::assignBuffers(ValueId id) {
   auto it = nextValues.find(id);
   if (it == nextValues.end() || !isTensor(id))
     return;
   at::Tensor next = values[id]->toTensor();
-  Value value = next.is_meta() ? table.valueOf(next) : table.materialise(next);
-  if (!value)
-    return; // reported before
-  for (ValueId id : it->second) {
-    auto found = parameters.find(id);
-    if (found == parameters.end())
-      continue; // reported before
-    at::Tensor buffer = found->second;
-    // The parameter is one of the function, also if nothing reads it.
-    table.valueOf(buffer);
-    const std::string &fqn = table.find(buffer)->fqn;
-    nn::AssignOp::create(b, b.getStringAttr(fqn), value, FloatAttr());
-    assigned[buffer.unsafeGetTensorImpl()] = next;
-  }
-}
-
-/// Reports writes to views of parameters and buffers: values have no views.
-void ExportRunner::checkViews() {
-  for (const auto &[id, parameter] : parameters) {
-    auto it = assigned.find(parameter.unsafeGetTensorImpl());
-    if (table.isStale(it == assigned.end() ? parameter : it->second))
-      ops.problem(ImportProblem::UnsupportedOp, "",
-                  "a view of '" + table.find(parameter)->fqn +
-                      "' is written in place");
+  for (ValueId buffer : it->second) {
+    auto found = parameters.find(buffer);
+    if (found == parameters.end() ||
+        (next.is_meta() && next.is_alias_of(found->second)))
+      continue;
+    Value value =
+        next.is_meta() ? table.valueOf(next) : table.materialise(next);
+    if (value) // else reported before
+      table.assign(found->second, value);
   }
 }
 
@@ -149,8 +118,6 @@ void ExportRunner::runStep(const ExportStep &step) {
     // of its own.
     return isMapped ? void() : ops.check(nameOp(step));
   }
-  if (step.isInPlace())
-    writeBuffer(inputs.front());
   OpRunner::Results results;
   if (isMapped) {
     results = vmap.run(step, std::move(inputs));
@@ -230,13 +197,13 @@ std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
     std::optional<c10::IValue> value = values[*output.value];
     if (!value || !value->isTensor())
       return value;
-    // A constant that was overwritten with data leaves with its current value.
-    at::Tensor now = table.current(value->toTensor());
+    std::string why;
+    at::Tensor now = table.current(value->toTensor(), why);
     if (now.defined())
       return now;
     ops.problem(ImportProblem::UnsupportedOp, "",
-                "unsupported in-place write: the result is a tensor of which "
-                "another view was written");
+                "the program returns a tensor after a write of its memory: " +
+                    why);
     return std::nullopt;
   }
   std::vector<c10::IValue> children;
@@ -261,7 +228,6 @@ std::optional<c10::IValue> ExportRunner::run() {
     runSteps(all, 0);
     for (const ExportInput &input : program.inputs)
       assignBuffers(input.value);
-    checkViews();
   });
   for (auto &[fqn, signature] : signatures)
     if (numCalls[fqn] != signature.calls.size())

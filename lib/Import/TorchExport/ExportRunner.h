@@ -70,9 +70,7 @@ private:
   bool isTensor(ValueId id) const;
   bool isOperand(ValueId id);
 
-  void writeBuffer(c10::IValue &receiver);
   void assignBuffers(ValueId id);
-  void checkViews();
 
   const ExportedProgram &program;
   ImportBuilder &b;
@@ -85,10 +83,8 @@ private:
   std::vector<size_t> definitions, lastReads;
   /// The meta tensors of parameters and buffers.
   std::map<ValueId, at::Tensor> parameters;
-  /// The buffers that the program writes, by their next values; and these
-  /// values, by the buffers.
+  /// The buffers that the program writes, by their next values.
   llvm::DenseMap<ValueId, llvm::SmallVector<ValueId, 1>> nextValues;
-  std::unordered_map<const c10::TensorImpl *, at::Tensor> assigned;
   std::map<std::string, unsigned> numCalls;
 };
 

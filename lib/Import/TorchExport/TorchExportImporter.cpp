@@ -75,8 +75,7 @@ importProgram(ModelBuilder &builder, const ExportedProgram &program,
   if (!shapes)
     return builder.error(llvm::toString(shapes.takeError()));
   for (const std::string &name : program.writtenInputs)
-    builder.note() << "the program writes its input '" << name
-                   << "', which the imported function doesn't\n";
+    builder.noteWrittenInput(name);
 
   at::NoGradGuard noGrad;
   ExportRunner runner(program, builder, signatures);

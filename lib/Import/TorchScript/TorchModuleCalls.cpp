@@ -134,13 +134,16 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     values.push_back(graph.inputs()[i + 1]);
     const std::string &argumentName = schema.arguments()[i + 1].name();
     size_t firstOperand = operands.size();
-    auto enter = [&](const at::Tensor &tensor) {
+    auto enter = [&](const at::Tensor &given) {
+      std::string why;
+      at::Tensor tensor = table.current(given, why);
+      if (!tensor.defined())
+        return given; // what reads it reports it
       // A number stays a number, because shapes may be computed from it.
       if (!tensor.is_meta() && tensor.dim() == 0)
         return tensor;
       TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
-      if (tensor.is_meta() &&
-          (!tracked || tracked->poisoned || table.isStale(tensor)))
+      if (tensor.is_meta() && (!tracked || tracked->poisoned))
         return tensor;
       if (!tensor.is_meta() &&
           !convertType(b.getContext(), tensor.scalar_type()))
@@ -157,16 +160,14 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
         constants.push_back({tensor, inner});
         return tensor;
       }
-      at::Tensor alias = tensor.alias();
-      table.track(alias, inner).isDetached = tracked->isDetached;
-      return alias;
+      return table.makeAlias(tensor, inner);
     };
     argument = mapTensors(argument, enter);
   }
 
   Location outer = b.getLoc();
   std::string fqn = name == moduleNames.end() ? ops.currentFqn() : name->second;
-  ops.enterModule(fqn);
+  ops.enterModule(fqn, &body);
   findForwardNames(graph, values, fqn, entering);
   for (auto &[tensor, inner] : constants)
     table.setLocal(tensor, inner);
@@ -178,17 +179,15 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   llvm::SmallVector<Value> yielded;
   llvm::SmallVector<at::Tensor> leaving;
   if (result) {
-    // A constant that was overwritten with data leaves with its current value.
-    bool stale = false;
+    std::string why;
     result = mapTensors(*result, [&](const at::Tensor &tensor) {
-      at::Tensor now = table.current(tensor);
-      stale |= !now.defined();
+      at::Tensor now = table.current(tensor, why);
       return now.defined() ? now : tensor;
     });
-    if (stale)
+    if (!why.empty())
       problem(ImportProblem::UnsupportedOp, *graph.return_node(),
-              "unsupported in-place write: the result is a tensor of which "
-              "another view was written");
+              "the module returns a tensor after a write of its memory: " +
+                  why);
     forEachTensor(*result, [&](const at::Tensor &tensor) {
       if (!tensor.is_meta())
         return;
@@ -198,6 +197,8 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       }
     });
   }
+  unsigned numResults = yielded.size();
+  table.appendStorages(leaving, yielded);
   nn::YieldOp::create(b, outer, yielded);
   ops.leaveModule();
   b.restoreInsertionPoint(after);
@@ -211,6 +212,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
   if (entering.areTraced)
     op->setAttr(nn::kTracedAttr, b.getUnitAttr());
   op.getBody().takeBody(region);
+  table.close(op, numResults);
   if (!result)
     return std::nullopt;
   unsigned next = 0;
@@ -218,9 +220,6 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     if (next == leaving.size() || !leaving[next].unsafeGetTensorImpl() ||
         leaving[next].unsafeGetTensorImpl() != tensor.unsafeGetTensorImpl())
       return tensor;
-    at::Tensor alias = tensor.alias();
-    bool isDetached = table.find(tensor)->isDetached;
-    table.track(alias, op.getResult(next++)).isDetached = isDetached;
-    return alias;
+    return table.makeAlias(tensor, op.getResult(next++));
   });
 }

@@ -94,6 +94,10 @@ a.std(x, [1], correction=0, keepdim=True); a.var(x, [0, 2], correction=2, keepdi
 a.var_mean(x, [1], correction=3, keepdim=True)[0]; a.std(x, None, correction=0)
 a.to(x, torch.float64, non_blocking=True, copy=True, memory_format=torch.contiguous_format); a.to(x, dtype=torch.float16, layout=torch.strided, device=torch.device("cpu"))
 a._to_copy(x, dtype=torch.float64, layout=torch.strided, device=torch.device("cpu"), non_blocking=True)
+a.slice_scatter(x, y[:, :, :2], 2, 1, 4, 2); a.select_scatter(x, y[:, 0], 1, -1); a.as_strided(x + 0, [2, 3], [12, 1], storage_offset=5)
+a.diagonal(x, offset=1, dim1=2, dim2=0); a.diagonal_scatter(x, y[0, :1, :2].expand(3, 2), offset=-2, dim1=2, dim2=0)
+a.as_strided_scatter(x, y[0, :2, :3], [2, 3], [12, 1], storage_offset=5)
+a.fill_diagonal_(x.reshape(6, 4)[:, :2] + 0, 2.5, wrap=True); a.index_put(x, [b], y[0, 0, 0], accumulate=True); a.masked_scatter(x, b, y[0, 0, 0].expand(2, 3, 4))
 a.tril(x, diagonal=1); a.triu(x, diagonal=-1); a.tril(b[0], diagonal=-1)
 F.dropout(x + 1, 0.5, False, inplace=True)
 a.native_layer_norm(x, [3, 4], p[0], y[0], 0.5)[0]; a.native_group_norm(x, p[0, 0, :3], y[0, 0, :3], 2, 3, 4, 3, 0.5)[0]; a._fused_rms_norm(x, [4], p[0, 0], 0.5)[0]
@@ -146,7 +150,7 @@ REFUSED = {
     # PyTorch itself refuses it, but for some of its backends.
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
-    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no persistent buffer of the model",
+    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no buffer of the model",
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
     "a.max_pool2d(n[None], 2)": "of integers",
     "a.histc(x)": "with the range of the data: state min < max",

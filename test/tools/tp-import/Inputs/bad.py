@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from typing import Tuple
+from typing import List, Tuple
 
 
 class Unsupported(nn.Module):
@@ -78,11 +78,40 @@ class Decay(nn.Module):
         return x + 1
 
 
-class StaleView(nn.Module):
+class Foreign(nn.Module):
+    """PyTorch's gradient of y is the identity, although the value changes."""
+
     def forward(self, x):
         y = x * 2
+        y.detach()[:, 0].fill_(1.0)
+        return y * 2
+
+
+class Windows(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        windows = y.unfold(1, 3, 1)
         y[:, 0].fill_(1.0)
-        return y
+        return windows * 2
+
+
+class Append(nn.Module):
+    def forward(self, x, tensors: List[torch.Tensor]):
+        tensors.append(x * 2)
+        return x + 1
+
+
+class Escaped(nn.Module):
+    """A tensor leaves a module in a list that was passed to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Append()
+
+    def forward(self, x):
+        tensors: List[torch.Tensor] = []
+        y = self.inner(x, tensors)
+        return y + tensors[0]
 
 
 class BadOutput(nn.Module):
@@ -143,7 +172,7 @@ class FastPath(nn.Module):
 def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
-    models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, Decay, StaleView, BadOutput,
+    models = [Unsupported, Branch, Nonzero, Raises, Mismatch, Random, Counter, Decay, Foreign, Windows, Escaped, BadOutput,
               Bytes, Complex, Long, AlphaDropout, TwoInputs]
     for cls in models:
         torch.jit.script(cls().eval()).save(str(directory / f"{cls.__name__}.pt"))

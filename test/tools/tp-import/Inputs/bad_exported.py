@@ -62,25 +62,13 @@ class Autocast(nn.Module):
             return x @ x.T
 
 
-class View(nn.Module):
-    """It writes a part of a buffer."""
-
-    def __init__(self):
-        super().__init__()
-        self.register_buffer("state", torch.zeros(4))
-
-    def forward(self, x):
-        self.state[0] = 1
-        return x + 1
-
-
 class Parameter(nn.Module):
     def __init__(self):
         super().__init__()
         self.weight = nn.Parameter(torch.zeros(4), requires_grad=False)
 
     def forward(self, x):
-        self.weight += 1
+        self.weight[1:] += 1
         return x + 1
 
 
@@ -88,33 +76,6 @@ class Input(nn.Module):
     def forward(self, x):
         x.add_(1)
         return x * 2
-
-
-class StaleView(nn.Module):
-    def forward(self, x):
-        y = x.clone()
-        y[:, 0].add_(1)
-        return y
-
-
-class StaleConstant(nn.Module):
-    def forward(self, x):
-        y = torch.zeros(2, 4)
-        y[0].copy_(x[0])
-        return y
-
-
-class StaleInput(nn.Module):
-    def forward(self, x):
-        x[0].add_(1)
-        return x
-
-
-class StaleResult(nn.Module):
-    def forward(self, x):
-        y = x[0]
-        x.add_(1)
-        return y
 
 
 class Plain(nn.Module):
@@ -126,8 +87,7 @@ class Plain(nn.Module):
         return self.proj(x)
 
 
-for cls in (Unsupported, Item, Nonzero, Cond, Autocast, View, Parameter, Input, Plain, StaleView, StaleConstant, StaleInput,
-            StaleResult):
+for cls in (Unsupported, Item, Nonzero, Cond, Autocast, Parameter, Input, Plain):
     save(export(cls(), (x.clone(),)), directory / f"{cls.__name__}.pt2")
 save(export(Input(), (x.clone(),)).run_decompositions(), directory / "InputCore.pt2")
 plain = directory / "Plain.pt2"

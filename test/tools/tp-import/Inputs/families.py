@@ -553,6 +553,8 @@ class Grouped(nn.Module):
         x, w, y = x.bfloat16(), w.bfloat16(), y.bfloat16()
         ends = (counts - counts + 4).cumsum(0, dtype=torch.int32)
         return F.grouped_mm(x, w, offs=ends), F.grouped_mm(x.T, y, offs=ends), torch._grouped_mm(x.reshape(4, 4, 8), w)
+
+
 # --- composites --------------------------------------------------------------
 
 
@@ -605,3 +607,148 @@ class Parts(nn.Module):
         return (torch.hstack([x, y]), torch.tensordot(x, y, dims=[[1, 2], [1, 2]]), F.cosine_similarity(x, y, dim=1),
                 F.triplet_margin_loss(x, y, x * y), torch.einsum("...ij,kj", [x, y[0]]), F.cross_entropy(x, y.softmax(1)),
                 torch.kron(x[0], y[0]), F.kl_div(x, y.sigmoid(), reduction="sum"), torch.rot90(x, 1, [0, 1]))
+# --- writes ----------------------------------------------------------------
+
+
+@case("writes", f32(4, 6), f32(4, 6), modes=ALL)
+class Written(nn.Module):
+    """Each view of a tensor is written in its own copy."""
+
+    def forward(self, x, z):
+        a = x.clone(); a[:, :2] = 0
+        b = x.clone(); b[:, ::2] *= 2
+        c = x.clone(); c[0].zero_()
+        d = x.clone(); d[:, :2].zero_(); d[:, 3:] += 1
+        e = x.clone(); e.view(-1)[3:].zero_()
+        f = x.clone(); f.t().add_(z[:, :1].t())
+        g = x.clone(); g[1].copy_(g[2])
+        h = x.clone(); h.chunk(2, 1)[0].mul_(3); h.split([1, 3, 2], 1)[2].copy_(z[:, :2])
+        i = x.clone(); i.diagonal().zero_(); i.diagonal(2).add_(1); i.diagonal(-1, 1, 0).add_(5)
+        j = x.clone(); j.unsqueeze(0)[..., 1].add_(1)
+        k = x.clone(); k.unbind(1)[2].copy_(z[:, 0]); k.narrow(0, 1, 2).select(1, -1).neg_()
+        l = x.clone(); l.view(2, 2, 6).permute(2, 0, 1)[1:5, 1].exp_()
+        m = x.clone(); m.view(4, 3, 2)[:, 1:, 0] = z[:, :2]
+        n = x.clone(); n.fill_diagonal_(1.5); n = torch.cat([n.t(), n.t()]); n.fill_diagonal_(2.5, wrap=True)
+        o = x.clone(); o.flatten().squeeze()[5:20:3] = 7
+        p = x.t().clone(); p.unflatten(0, [2, 3])[1].t()[2:].sub_(1)
+        q = x.clone(); q.as_strided([3, 2], [7, 2], 1).mul_(2); q.as_strided([4, 5], [6, 1], 1).add_(1)
+        r = x.clone(); r[1:3, 2:4] = z[1:3, 2:4]; r[-1, -1] = 4
+        return a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r
+
+
+@case("writes", f32(4, 6), f32(4, 6), boolean(4, 6), boolean(4), modes=ALL)
+class Masked(nn.Module):
+    def forward(self, x, z, full, rows):
+        a = x.clone(); a[full] = 0
+        b = x.clone(); b[rows] = z[0]
+        c = x.clone(); c[:, x[0] > 0] = 3
+        d = x.clone(); d[x > 0] = z.sum()
+        e = x.clone(); e[:2].masked_fill_(full[:2], 2)
+        f = x.clone(); f.view(2, 2, 6)[:, rows[:2]] = z.view(2, 2, 6)[:, :1]
+        g = x.masked_scatter(full, torch.full([4, 6], 2.5)), x.masked_scatter(rows[:, None], z[0, 0].expand(4, 6))
+        h = x.clone(); h.index_put_([rows], z[1], accumulate=True)
+        return a, b, c, d, e, f, g[0], g[1], h
+
+
+@case("writes", f32(4, 6), modes=ALL)
+class Shared(nn.Module):
+    """Views that were made before a write have its values."""
+
+    def forward(self, x):
+        y = x + 1
+        row, columns, flat = y[1], y[:, 2:4], y.view(24)
+        before = row * 1
+        y[:, 1:3] = 0
+        between = row * columns.sum()
+        columns.add_(row[0])
+        flat[::5] = -1
+        row.mul_(2)
+        z = torch.zeros(2, 6)
+        part = z[1]
+        z[0] = x[0]
+        part += row
+        w = z.t()
+        z.sub_(1)
+        s = torch.zeros(3, 2).expand(3, 2).clone()
+        s[1:] = x[:2, :2]
+        u = y.detach()
+        return before, between, y, row, columns, flat, z, part, w, s, u
+
+
+class Inner(nn.Module):
+    def forward(self, part, whole):
+        part.add_(1)
+        whole[0].zero_()
+        fresh = whole * 2
+        fresh[:, 0] = 5
+        return fresh[:, :2], fresh[:, 1:], part
+
+
+class Fill(nn.Module):
+    def forward(self, target, x):
+        target[:] = x[:2]
+        return x * 1
+
+
+@case("writes", f32(4, 6), modes=ALL)
+class Across(nn.Module):
+    """What a module writes, its callers read."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner, self.fill = Inner(), Fill()
+
+    def forward(self, x):
+        zeros = torch.zeros(2, 6)
+        part = zeros[0]
+        self.fill(zeros, x)
+        y = x * (zeros.sum() + part[0])
+        other = y[:, 1]
+        a, b, c = self.inner(y[:, 1:3], y)
+        a.mul_(3)
+        d = b * 1
+        c.sub_(2)
+        e, f, g = self.inner(c, a)
+        return a, b, c, d, e, f, g, y, other
+
+
+@case("writes", f32(4, 6), modes=("script",))
+class Looped(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(4, 6)
+        parts = [y[:, 0]]
+        for i in range(1, 6):
+            y[:, i] = y[:, i - 1] + x[:, i]
+            if i % 2 == 0:
+                y[i // 2] *= 2
+            parts.append(y[:, i])
+        y[0] = 1
+        return y, parts
+
+
+@case("writes", i64(9, 2, 5), modes=ALL)
+class Shifted(nn.Module):
+    """T5's decoder inputs."""
+
+    def forward(self, labels):
+        ids = labels.new_zeros(labels.shape)
+        ids[..., 1:] = labels[..., :-1].clone()
+        ids[..., 0] = 3
+        return ids.masked_fill_(ids == 4, 0)
+
+
+@case("writes", f32(2, 6), modes=ALL)
+class Nothing(nn.Module):
+    def forward(self, x):
+        y = x.clone(); y[:, 6:] = 1; y[2:].zero_(); y[:, :0].add_(1)
+        z = torch.zeros(0, 3); z[:, 1:] = x[:0, :2]
+        return y, z
+
+
+@case("writes", f32(4, 6), f32(4, 2), modes=ALL)
+class Scattered(nn.Module):
+    def forward(self, x, z):
+        return (x.slice_scatter(z, 1, 2, 4), x.slice_scatter(z, 1, -5, 9, 3), x.slice_scatter(z[:, :0], 1, 4, 2),
+                x.select_scatter(z[:, 1], -1, -2), x.diagonal_scatter(z[:, 0]), x.diagonal_scatter(z[:2, 1], -2),
+                x.view(2, 2, 6).diagonal_scatter(x[0, :, None], 1, 0, 1), x.diagonal_scatter(z[:, 0], 1),
+                x.as_strided_scatter(z[:3], [3, 2], [7, 2], 1))

@@ -199,6 +199,9 @@ def run_op(name, x, a, shape, dtype, weights):
         case "slice":
             picks = a["start"] + a["step"] * torch.arange(shape[a["dim"]])
             return x[0].index_select(a["dim"], picks)
+        case "slice_scatter":
+            picks = a["start"] + a["step"] * torch.arange(x[1].shape[a["dim"]])
+            return x[0].index_copy(a["dim"], picks, x[1])
         case "concat":
             return torch.cat(x, a["dim"])
         case "gather":
@@ -255,8 +258,8 @@ def run_op(name, x, a, shape, dtype, weights):
 OP = re.compile(r'(?:(%\w+)(?::\d+)? = )?"(\w+)\.(\w+)"\(([^)]*)\)(.*)$')
 
 
-def evaluate(text, weights_path, inputs):
-    """The results of @main."""
+def evaluate(text, weights_path, inputs, assigned=None):
+    """The results of @main; puts what it assigns into `assigned`."""
     weights = read_weights(weights_path)
     values, modules, results = {}, [], []
     for line in text.splitlines():
@@ -287,6 +290,8 @@ def evaluate(text, weights_path, inputs):
             modules[-1]["yielded"] = operands
         elif (dialect, name) == ("func", "return"):
             results = [values[operand] for operand in operands]
+        elif (dialect, name) == ("nn", "assign"):
+            assigned[re.search(r'fqn = "([^"]*)"', rest)[1]] = values[operands[0]]
         elif dialect == "nn":
             properties = re.search(r"<\{(.*)\}>", rest)
             attributes = parse_attributes(properties[1]) if properties else {}
