@@ -430,6 +430,32 @@ torch.complex(x, y).real * torch.complex(x, y).imag
 torch.view_as_real(torch.complex(x, y).transpose(-1, -2)[..., :2].flatten(1)[:, None].expand(2, 5, 8))
 torch.view_as_real(torch.exp(torch.complex(x, y)))
 torch.view_as_real(torch.cat([torch.complex(x, y), torch.complex(y, x)], -1))
+torch.ops.aten.native_batch_norm(x, p[0, :, 0], y[0, :, 0], None, None, True, 0.1, 1e-5)[0]
+torch.ops.aten.expand_copy(v, [3, 4])
+torch.ops.aten.permute_copy(x, [2, 0, 1])
+torch.ops.aten.select_copy(x, 1, 1)
+torch.ops.aten.slice_copy(x, 2, 1, 3)
+torch.ops.aten.squeeze_copy(x[:1])
+torch.ops.aten.unbind_copy(x, 1)[0]
+torch.ops.aten.view_copy(x, [6, 4])
+torch.isin(n, torch.tensor([0, 2]))
+torch.isin(i, n, invert=True)
+torch.bucketize(i, torch.tensor([-3, 0, 5]))
+torch.bucketize(i, torch.tensor([-3, 0, 5]), right=True)
+torch.bucketize(s, torch.tensor([-2.5, 0.0, 1.5]))
+torch.searchsorted(torch.tensor([-3, 0, 5]), i, out_int32=True)
+torch.searchsorted(torch.tensor([-3, 0, 5]), i, side='right')
+torch.conj_physical(x)
+torch.dist(x, y, 3)
+torch.cumulative_trapezoid(x, dim=1)
+torch.special.multigammaln(o, 2)
+torch.row_stack([x, y])
+torch.native_channel_shuffle(x.reshape(1, 4, 2, 3), 2) # values
+F.lp_pool3d(p[None], 2, 2)
+torch.linspace(0, 1, 4) + x
+torch.eye(4) @ m
+torch.unravel_index(n, (2, 3))[0]
+F.triplet_margin_with_distance_loss(x[0], y[0], z[0], distance_function=torch.nn.PairwiseDistance())
 torch.cumsum(x, 1)
 torch.clone(x)
 torch.ravel(x)
@@ -494,6 +520,9 @@ torch.linalg.inv(m) # as a part of 'aten::linalg_inv'
 torch.linalg.solve(m, v) # as a part of 'aten::linalg_solve'
 torch.bitwise_and(i, j) # of two integer tensors, expected a constant number as one of them
 torch.complex(x, y) # output 'output' has element type ComplexFloat
+F.pdist(x[0]) # as a part of 'aten::pdist'
+torch.rand_like(x) + x # its result is random
+torch.searchsorted(x, y) # of rows of 'sorted_sequence', expected one dimension
 F.max_unpool1d(x, x.long() * 0, 2) # 'aten::max_unpool2d(
 F.rrelu(x, training=True) # in training mode
 F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False) # with mode 'bicubic'

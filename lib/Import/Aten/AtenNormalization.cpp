@@ -132,6 +132,9 @@ void mlir::tp::addNormalizationOps(AtenTable &table) {
                          .reads = "input weight bias running_mean running_var "
                                   "training momentum eps",
                          .noEffect = "cudnn_enabled"};
+  table["native_batch_norm"] = {
+      batchNorm,
+      "input weight bias running_mean running_var training momentum eps"};
   // The form with running statistics writes its arguments, and is refused.
   table["_native_batch_norm_legit"] = {
       .run = batchNorm,

@@ -189,6 +189,22 @@ static LogicalResult oneHot(AtenCall &call, ImportBuilder &b) {
                                            index, ones, rankOf(self)));
 }
 
+static LogicalResult isIn(AtenCall &call, ImportBuilder &b) {
+  Type type = call.promote({"elements", "test_elements"});
+  Value list = castTo(b, call.tensor("test_elements"), type);
+  list = b.reshape(list, {typeOf(list).getNumElements()});
+  Value elements = operand(call, b, "elements", type);
+  Value isEqual = compare(b, nn::ComparePredicate::EQ, list,
+                          unsqueeze(b, elements, rankOf(elements)));
+  isEqual = castTo(b, isEqual, b.getI32Type());
+  Value isFound = b.reduce(nn::ReduceKind::Sum, isEqual, {rankOf(isEqual) - 1},
+                           /*keepdim=*/false);
+  isFound = castTo(b, isFound, b.getI1Type());
+  if (call.flag("invert"))
+    isFound = unary<nn::LogicalNotOp>(b, isFound);
+  return call.result(b.reshape(isFound, call.resultShape()));
+}
+
 void mlir::tp::addSortOps(AtenTable &table) {
   table["topk"] = {
       .run = topk, .reads = "self k dim largest", .noEffect = "sorted"};
@@ -207,6 +223,10 @@ void mlir::tp::addSortOps(AtenTable &table) {
                            .reads = "self sorted_sequence right side",
                            .inType = "out_int32",
                            .refuses = "sorter"};
+  table["isin"] = {.run = isIn,
+                   .reads = "elements test_elements invert",
+                   .noEffect = "assume_unique",
+                   .refuses = "element test_element"};
   table["histc"] = {histogram, "self bins min max"};
   table["one_hot"] = {oneHot, "self num_classes"};
 }

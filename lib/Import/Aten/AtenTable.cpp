@@ -54,6 +54,7 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
              "they choose among kernels")
       .Case("momentum", "statistics change in training mode alone")
       .Case("path", "the order of contractions")
+      .Case("assume_unique", "a list may have an element twice")
       .Case("compute_mode", "it chooses among formulas")
       .Case("generator", "no number is drawn")
       .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")

@@ -129,6 +129,8 @@ a.huber_loss(x, y, reduction=2, delta=0.5); a.smooth_l1_loss(x, y, reduction=0, 
 a.multi_margin_loss(x[0], n[0], p=2, margin=0.5, weight=p[0, 0], reduction=2); a.logit(x.sigmoid(), eps=0.3); a.rrelu(x, lower=0.2, upper=0.5)
 a.diag_embed(x, offset=-1, dim1=0, dim2=2); a.diagonal(x, offset=1, dim1=2, dim2=0); a.diagonal_copy(x, offset=-1, dim1=1, dim2=2)
 a.split_with_sizes_copy(x, [1, 3], dim=2)[1]; a.unsafe_split_with_sizes(x, [1, 2], dim=1)[1]; a.unsafe_split(x, 3, dim=2)[1]; a.unsafe_chunk(x, 2, dim=2)[1]
+a.bucketize(n, torch.tensor([0, 2]), out_int32=True, right=True); a.isin(n, n[0], assume_unique=True, invert=True)
+a.searchsorted(torch.tensor([0, 2]), n, out_int32=True, right=True); a.searchsorted(torch.tensor([0, 2]), n, side="right")
 a.round(x, decimals=1); a.linalg_vector_norm(x, ord=3, dim=[1]); a.linalg_vector_norm(x, ord=0); a.atleast_1d([x, y])[0]
 a.cross_entropy_loss(x[0], p[0].softmax(1), label_smoothing=0.1); a.einsum("...j,jk", [x, y[0].T]); a.linear(x, y[0, 0])
 a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dropout_(x + 0, 0.5, False)
