@@ -182,6 +182,25 @@ static std::string describeFailure(const TorchOp &op,
          " (operands: " + shapes + ")";
 }
 
+/// Runs a view as a copy if the elements lie differently in memory than in the
+/// run that was exported: that of the fast kernels of attention isn't the one
+/// of their meta kernel.
+bool OpRunner::viewAsCopy(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+                          c10::Stack &stack) {
+  if (op.name != "aten::view" || inputs.size() != 2 || !inputs[0].isTensor() ||
+      !inputs[1].isIntList())
+    return false;
+  at::Tensor self = inputs[0].toTensor();
+  try {
+    at::Tensor copy = self.reshape(inputs[1].toIntVector());
+    table.refuseWrites(self, copy);
+    stack = {copy};
+    return true;
+  } catch (const c10::Error &) { // the sizes don't fit
+    return false;
+  }
+}
+
 bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   std::vector<c10::IValue> inputs = stack;
   try {
@@ -191,6 +210,8 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
       return reportOpaque(op);
     return true;
   } catch (const std::exception &exception) {
+    if (viewAsCopy(op, inputs, stack))
+      return true;
     if (!lacksMetaKernel(exception)) {
       problem(ImportProblem::Failed, op.place,
               describeFailure(op, inputs, exception));

@@ -84,6 +84,8 @@ public:
   bool hasRoom(StringRef place, double count);
 
 private:
+  bool viewAsCopy(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
+                  c10::Stack &stack);
   bool runOnMeta(const TorchOp &op, c10::Stack &stack);
   Results runOnData(const TorchOp &op, c10::Stack stack);
   Results runUnsupported(const TorchOp &op, c10::Stack stack);

@@ -148,7 +148,9 @@ bool TensorTable::overwrite(const at::Tensor &meta, Value value,
     return true;
   Storage &storage = storageOf(meta);
   std::optional<StridedView> view;
-  if (storage.base.scalar_type() != meta.scalar_type())
+  if (storage.isTorn)
+    why = "PyTorch has a view of it that the importer has copied";
+  else if (storage.base.scalar_type() != meta.scalar_type())
     why = "its base has another element type";
   else
     view = StridedView::find(layoutOf(storage.base), layoutOf(meta), why);

@@ -135,6 +135,11 @@ public:
   /// supported.
   bool overwrite(const at::Tensor &meta, Value value, std::string &why);
   bool isWritten(const at::Tensor &meta) { return storageOf(meta).version > 0; }
+  /// Refuses writes of both tensors, one of which is a copy of the other where
+  /// PyTorch has a view.
+  void refuseWrites(const at::Tensor &x, const at::Tensor &y) {
+    storageOf(x).isTorn = storageOf(y).isTorn = true;
+  }
   /// Makes a constant, which is to be overwritten with data of the model, and
   /// all others that share its storage, values of the model.
   void promote(const at::Tensor &constant);
@@ -182,6 +187,8 @@ private:
     bool losesGradient = false, hasForeignGradient = false;
     /// Of a buffer: its value for the next call, if it isn't `value`.
     Value next;
+    /// PyTorch has one storage where the importer has several.
+    bool isTorn = false;
   };
   struct Scope {
     std::string fqn;

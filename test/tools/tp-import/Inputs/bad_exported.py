@@ -72,6 +72,17 @@ class Parameter(nn.Module):
         return x + 1
 
 
+class Torn(nn.Module):
+    """It writes a view that the importer has copied: PyTorch's kernel of attention puts its result elsewhere."""
+
+    def forward(self, x):
+        q = x.view(1, 2, 2, 2).transpose(1, 2)
+        y = torch.nn.functional.scaled_dot_product_attention(q, q, q)
+        z = y.transpose(1, 2).view(2, 4)
+        z += 1
+        return y
+
+
 class Input(nn.Module):
     def forward(self, x):
         x.add_(1)
@@ -87,7 +98,7 @@ class Plain(nn.Module):
         return self.proj(x)
 
 
-for cls in (Unsupported, Item, Nonzero, Cond, Autocast, Parameter, Input, Plain):
+for cls in (Unsupported, Item, Nonzero, Cond, Autocast, Parameter, Torn, Input, Plain):
     save(export(cls(), (x.clone(),)), directory / f"{cls.__name__}.pt2")
 save(export(Input(), (x.clone(),)).run_decompositions(), directory / "InputCore.pt2")
 plain = directory / "Plain.pt2"
