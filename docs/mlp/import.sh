@@ -2,4 +2,4 @@
 # The MLP and its plans in the current folder, imported.
 cp "$(dirname "$0")"/*.yaml "$(dirname "$0")/model.py" .
 python3 model.py
-tp-import model.pt --input x=8x16xf32 -o model.mlir --weights model.safetensors
+tp-import model.pt2 -o model.mlir --weights model.safetensors
