@@ -44,7 +44,8 @@ def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
     This pass clones these ops, one per use, right before the op that uses the clone. Two
     concatenations that begin with the same operand must not share a `tensor.insert_slice`: if both
     are outputs, `eliminate-empty-tensors` would build the first part of the second one in the first
-    one's buffer.
+    one's buffer. An initial value that the program has computed, such as the input of a slice's
+    write, is copied if it has other uses, for the same reason.
 
     ```mlir
     %e = tensor.empty() : tensor<4x4xf32>
@@ -65,7 +66,8 @@ def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::bufferization::BufferizationDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp"> {

@@ -1,6 +1,7 @@
 //===- SplitSharedInits.cpp - One initial value per op --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -43,12 +44,17 @@ class SplitSharedInits
   void split(OpBuilder &builder, DestinationStyleOpInterface op) {
     for (OpOperand &init : op.getDpsInitsMutable()) {
       Operation *producer = init.get().getDefiningOp();
-      if (!producer || producer->hasOneUse() ||
-          !(isa<tensor::EmptyOp, linalg::FillOp, tensor::InsertSliceOp>(
-                producer) ||
-            isBroadcast(producer)))
+      if (!producer || init.get().hasOneUse())
         continue;
       builder.setInsertionPoint(op);
+      if (!isa<tensor::EmptyOp, linalg::FillOp, tensor::InsertSliceOp>(
+              producer) &&
+          !isBroadcast(producer)) {
+        init.set(bufferization::AllocTensorOp::create(
+            builder, op.getLoc(), cast<RankedTensorType>(init.get().getType()),
+            /*dynamicSizes=*/ValueRange(), /*copy=*/init.get()));
+        continue;
+      }
       Operation *clone = builder.clone(*producer);
       init.set(clone->getResult(0));
       if (auto inner = dyn_cast<DestinationStyleOpInterface>(clone))

@@ -231,12 +231,14 @@ ShardingRule SliceScatterOp::getSliceScatterRule() {
     return rule;
   unsigned along = rule.factors.size(), dim = getDim();
   rule.factors.push_back({getType().getDimSize(dim)});
-  for (TensorFactors &operand : rule.operands)
-    operand[dim].push_back(along);
+  rule.operands[0][dim].push_back(along);
   rule.results[0][dim].push_back(along);
-  rule.windows.push_back({/*isResult=*/false, 1, dim,
-                          static_cast<int64_t>(getStart()),
-                          getSource().getType().getDimSize(dim)});
+  int64_t size = getSource().getType().getDimSize(dim);
+  if (size == 0) // nothing is written
+    return rule;
+  rule.operands[1][dim].push_back(along);
+  rule.windows.push_back(
+      {/*isResult=*/false, 1, dim, static_cast<int64_t>(getStart()), size});
   return rule;
 }
 
@@ -525,6 +527,8 @@ FailureOr<SmallVector<Value>> SliceScatterOp::partition(OpBuilder &builder,
                                                         ValueRange operands,
                                                         TypeRange types,
                                                         const OpSplit &split) {
+  if (getSource().getType().getDimSize(getDim()) == 0)
+    return SmallVector<Value>{operands[0]};
   return partitionRange(*this, builder, operands, types, split);
 }
 

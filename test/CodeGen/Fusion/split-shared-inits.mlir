@@ -53,3 +53,25 @@ func.func @biases(%x: tensor<4x4xf32>, %bias: tensor<4xf32>) -> (tensor<4x4xf32>
   %1 = linalg.matmul ins(%0, %x : tensor<4x4xf32>, tensor<4x4xf32>) outs(%init : tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// What is written in part, and read afterwards, is copied.
+// CHECK-LABEL: @written
+// CHECK: %[[X:.+]] = linalg.generic
+// CHECK: %[[COPY:.+]] = bufferization.alloc_tensor() copy(%[[X]]) : tensor<4x8xf32>
+// CHECK: %[[Y:.+]] = tensor.insert_slice %{{.+}} into %[[COPY]][0, 2] [4, 3] [1, 1]
+// CHECK: %[[Z:.+]] = tensor.extract_slice %[[X]]
+// CHECK: return %[[Y]], %[[Z]]
+func.func @written(%a: tensor<4x8xf32>, %b: tensor<4x3xf32>) -> (tensor<4x8xf32>, tensor<4x3xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %n = arith.negf %in : f32
+    linalg.yield %n : f32
+  } -> tensor<4x8xf32>
+  %y = tensor.insert_slice %b into %x[0, 2] [4, 3] [1, 1] : tensor<4x3xf32> into tensor<4x8xf32>
+  %z = tensor.extract_slice %x[0, 2] [4, 3] [1, 1] : tensor<4x8xf32> to tensor<4x3xf32>
+  return %y, %z : tensor<4x8xf32>, tensor<4x3xf32>
+}
