@@ -44,8 +44,8 @@ def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
     This pass clones these ops, one per use, right before the op that uses the clone. Two
     concatenations that begin with the same operand must not share a `tensor.insert_slice`: if both
     are outputs, `eliminate-empty-tensors` would build the first part of the second one in the first
-    one's buffer. An initial value that the program has computed, such as the input of a slice's
-    write, is copied if it has other uses, for the same reason.
+    one's buffer. For the same reason, a computed tensor that an `insert_slice` or a loop writes is
+    copied if it has other uses.
 
     ```mlir
     %e = tensor.empty() : tensor<4x4xf32>

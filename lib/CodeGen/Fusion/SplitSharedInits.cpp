@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/CodeGen/Passes.h"
 
@@ -27,39 +28,60 @@ static bool isBroadcast(Operation *op) {
          yielded.getArgNumber() < generic.getNumDpsInputs();
 }
 
+/// Whether `op` can be cloned for each op that overwrites its result.
+static bool isCheapInit(Operation *op) {
+  return isa<tensor::EmptyOp, linalg::FillOp, tensor::InsertSliceOp>(op) ||
+         isBroadcast(op);
+}
+
 namespace {
 
 class SplitSharedInits
     : public tp::impl::SplitSharedInitsBase<SplitSharedInits> {
   void runOnOperation() override {
-    SmallVector<DestinationStyleOpInterface> ops;
-    getOperation().walk(
-        [&](DestinationStyleOpInterface op) { ops.push_back(op); });
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (isa<DestinationStyleOpInterface, scf::ForOp>(op))
+        ops.push_back(op);
+    });
     // Go backwards, so that an op is split before its own init.
     OpBuilder builder(&getContext());
-    for (DestinationStyleOpInterface op : llvm::reverse(ops))
-      split(builder, op);
+    for (Operation *op : llvm::reverse(ops)) {
+      builder.setInsertionPoint(op);
+      if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+        split(builder, destination);
+      if (auto insert = dyn_cast<tensor::InsertSliceOp>(op))
+        copy(builder, insert.getDestMutable());
+      if (auto loop = dyn_cast<scf::ForOp>(op))
+        for (OpOperand &init : loop.getInitArgsMutable())
+          copy(builder, init);
+    }
   }
 
   void split(OpBuilder &builder, DestinationStyleOpInterface op) {
     for (OpOperand &init : op.getDpsInitsMutable()) {
       Operation *producer = init.get().getDefiningOp();
-      if (!producer || init.get().hasOneUse())
+      if (!producer || producer->hasOneUse() || !isCheapInit(producer))
         continue;
       builder.setInsertionPoint(op);
-      if (!isa<tensor::EmptyOp, linalg::FillOp, tensor::InsertSliceOp>(
-              producer) &&
-          !isBroadcast(producer)) {
-        init.set(bufferization::AllocTensorOp::create(
-            builder, op.getLoc(), cast<RankedTensorType>(init.get().getType()),
-            /*dynamicSizes=*/ValueRange(), /*copy=*/init.get()));
-        continue;
-      }
       Operation *clone = builder.clone(*producer);
       init.set(clone->getResult(0));
       if (auto inner = dyn_cast<DestinationStyleOpInterface>(clone))
         split(builder, inner);
     }
+  }
+
+  /// Copies a computed tensor that is written in part, or element by element,
+  /// if anything else uses it.
+  void copy(OpBuilder &builder, OpOperand &init) {
+    auto type = dyn_cast<RankedTensorType>(init.get().getType());
+    Operation *producer = init.get().getDefiningOp();
+    if (!type || !producer || init.get().hasOneUse() || isCheapInit(producer) ||
+        !isa<DestinationStyleOpInterface, RegionBranchOpInterface>(producer))
+      return;
+    init.set(bufferization::AllocTensorOp::create(
+        builder, init.getOwner()->getLoc(), type,
+        /*dynamicSizes=*/ValueRange(), /*copy=*/init.get()));
   }
 };
 

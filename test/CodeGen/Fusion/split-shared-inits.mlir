@@ -75,3 +75,25 @@ func.func @written(%a: tensor<4x8xf32>, %b: tensor<4x3xf32>) -> (tensor<4x8xf32>
   %z = tensor.extract_slice %x[0, 2] [4, 3] [1, 1] : tensor<4x8xf32> to tensor<4x3xf32>
   return %y, %z : tensor<4x8xf32>, tensor<4x3xf32>
 }
+
+// CHECK-LABEL: @loop
+// CHECK: %[[X:.+]] = linalg.generic
+// CHECK: %[[COPY:.+]] = bufferization.alloc_tensor() copy(%[[X]]) : tensor<8xf32>
+// CHECK: scf.for {{.*}} iter_args(%{{.+}} = %[[COPY]])
+func.func @loop(%a: tensor<8xf32>, %s: f32) -> (tensor<8xf32>, tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %e = tensor.empty() : tensor<8xf32>
+  %x = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %n = arith.negf %in : f32
+    linalg.yield %n : f32
+  } -> tensor<8xf32>
+  %y = scf.for %i = %c0 to %c4 step %c1 iter_args(%t = %x) -> tensor<8xf32> {
+    %u = tensor.insert %s into %t[%i] : tensor<8xf32>
+    scf.yield %u : tensor<8xf32>
+  }
+  return %y, %x : tensor<8xf32>, tensor<8xf32>
+}
