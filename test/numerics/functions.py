@@ -498,6 +498,8 @@ torch.fft.irfft(torch.complex(x, y), n=5, dim=1)
 torch.fft.irfft(torch.fft.rfft(x, dim=1), n=3, dim=1)
 torch.fft.irfft2(torch.complex(x, y), norm="ortho")
 torch.fft.hfft(torch.complex(x, y))
+F.conv_tbc(x, y.transpose(1, 2), t[:3])
+torch.searchsorted(x.sort()[0], y) # values
 """
 
 
@@ -511,10 +513,9 @@ torch.special.i0e(x) # 'aten::special_i0e(
 torch.gcd(i, j) # 'aten::gcd(
 torch.lcm(j, j + 1) # 'aten::lcm(
 F.multilabel_margin_loss(x[0], torch.cat([n[:1], n[:1] * 0 - 1], 1)[:, :4].expand(3, 4)) # as a part of 'aten::multilabel_margin_loss'
-F.conv_tbc(x, y.transpose(1, 2), t[:3]) # aten::narrow reads a tensor of which another view was written in place, as a part of 'aten::conv_tbc'
 torch.complex(x, y).angle() # 'aten::angle(
 torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127) # as a part of 'aten::fake_quantize_per_tensor_affine'
-torch.vander(v) # another view was written in place, as a part of 'aten::vander'
+torch.vander(v) # unsupported op 'aten::cumprod
 x.logcumsumexp(1) # as a part of 'aten::logcumsumexp'
 torch.linalg.inv(m) # as a part of 'aten::linalg_inv'
 torch.linalg.solve(m, v) # as a part of 'aten::linalg_solve'
@@ -522,7 +523,6 @@ torch.bitwise_and(i, j) # of two integer tensors, expected a constant number as 
 torch.complex(x, y) # output 'output' has element type ComplexFloat
 F.pdist(x[0]) # as a part of 'aten::pdist'
 torch.rand_like(x) + x # its result is random
-torch.searchsorted(x, y) # of rows of 'sorted_sequence', expected one dimension
 F.max_unpool1d(x, x.long() * 0, 2) # 'aten::max_unpool2d(
 F.rrelu(x, training=True) # in training mode
 F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False) # with mode 'bicubic'
