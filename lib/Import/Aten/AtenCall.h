@@ -200,6 +200,12 @@ inline LogicalResult widely(AtenCall &call, ImportBuilder &b,
   return call.result(nn::expr::castTo(b, f(b.widen(self)), type));
 }
 
+/// A handler of such a function.
+template <Value (*f)(ImportBuilder &b, Value x)>
+LogicalResult widely(AtenCall &call, ImportBuilder &b) {
+  return widely(call, b, [&](Value x) { return f(b, x); });
+}
+
 /// `f` of `self` and the argument `other`, each a tensor or a number, computed
 /// in a type of at least 32 bits.
 inline LogicalResult widely(AtenCall &call, ImportBuilder &b, StringRef other,

@@ -39,20 +39,24 @@ static void setResult(AtenCall &call, ImportBuilder &b, unsigned i, Value v) {
   call.setResult(i, b.reshape(v, call.resultShape(i)));
 }
 
-static LogicalResult topk(AtenCall &call, ImportBuilder &b) {
-  Sorted sorted = sort(b, call.tensor("self"), call.integer("dim"),
-                       call.integer("k"), call.flag("largest"));
+/// The result of an op that returns values and indices.
+static LogicalResult setResults(AtenCall &call, ImportBuilder &b,
+                                const Sorted &sorted) {
   setResult(call, b, 0, sorted.values);
   setResult(call, b, 1, sorted.indices);
   return success();
 }
 
+static LogicalResult topk(AtenCall &call, ImportBuilder &b) {
+  return setResults(call, b,
+                    sort(b, call.tensor("self"), call.integer("dim"),
+                         call.integer("k"), call.flag("largest")));
+}
+
 static LogicalResult sortOp(AtenCall &call, ImportBuilder &b) {
-  Sorted sorted = sort(b, call.tensor("self"), call.integer("dim"), -1,
-                       call.flag("descending"));
-  setResult(call, b, 0, sorted.values);
-  setResult(call, b, 1, sorted.indices);
-  return success();
+  return setResults(call, b,
+                    sort(b, call.tensor("self"), call.integer("dim"), -1,
+                         call.flag("descending")));
 }
 
 static LogicalResult argsort(AtenCall &call, ImportBuilder &b) {

@@ -17,13 +17,6 @@ using namespace mlir::tp;
 using namespace mlir::nn::expr;
 using nn::ComparePredicate;
 
-using Function = Value (*)(ImportBuilder &b, Value x);
-
-template <Function f>
-static LogicalResult of(AtenCall &call, ImportBuilder &b) {
-  return widely(call, b, [&](Value x) { return f(b, x); });
-}
-
 static Value log(ImportBuilder &b, Value x) { return unary<nn::LogOp>(b, x); }
 static Value log1p(ImportBuilder &b, Value x) {
   return unary<nn::Log1pOp>(b, x);
@@ -53,7 +46,7 @@ static Value choose(ImportBuilder &b, Value condition, double x, Value y) {
 //===----------------------------------------------------------------------===//
 
 /// x * f(y), and 0 for x = 0 wherever f(y) isn't a number.
-template <Function f, int64_t pole>
+template <Value (*f)(ImportBuilder &b, Value x), int64_t pole>
 static LogicalResult timesLogarithm(AtenCall &call, ImportBuilder &b) {
   return widely(call, b, "other", [&](Value x, Value y) {
     Value hasPole = logicalOr(b, compare(b, ComparePredicate::LE, y, pole),
@@ -290,11 +283,11 @@ void mlir::tp::addSpecialOps(AtenTable &table) {
   table["logaddexp"] = {logAddExp<false>, "self other"};
   table["logaddexp2"] = {logAddExp<true>, "self other"};
   table["logit"] = {logit, "self eps"};
-  table["special_entr"] = {of<entropy>, "self"};
-  table["erfc"] = {of<erfc>, "self"};
-  table["special_erfcx"] = {of<erfcx>, "self"};
-  table["special_log_ndtr"] = {of<logNormal>, "self"};
-  table["erfinv"] = {of<erfinv>, "self"};
-  table["lgamma"] = {of<logGamma>, "self"};
-  table["digamma"] = {of<digamma>, "self"};
+  table["special_entr"] = {widely<entropy>, "self"};
+  table["erfc"] = {widely<erfc>, "self"};
+  table["special_erfcx"] = {widely<erfcx>, "self"};
+  table["special_log_ndtr"] = {widely<logNormal>, "self"};
+  table["erfinv"] = {widely<erfinv>, "self"};
+  table["lgamma"] = {widely<logGamma>, "self"};
+  table["digamma"] = {widely<digamma>, "self"};
 }

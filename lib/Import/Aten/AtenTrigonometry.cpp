@@ -15,13 +15,6 @@ using namespace mlir::tp;
 using namespace mlir::nn::expr;
 using nn::ComparePredicate;
 
-using Function = Value (*)(ImportBuilder &b, Value x);
-
-template <Function f>
-static LogicalResult of(AtenCall &call, ImportBuilder &b) {
-  return widely(call, b, [&](Value x) { return f(b, x); });
-}
-
 static Value sqrt(ImportBuilder &b, Value x) { return unary<nn::SqrtOp>(b, x); }
 
 static Value tan(ImportBuilder &b, Value x) {
@@ -135,16 +128,16 @@ static Value radiansToDegrees(ImportBuilder &b, Value x) {
 }
 
 void mlir::tp::addTrigonometryOps(AtenTable &table) {
-  table["tan"] = {of<tan>, "self"};
-  table["asin"] = {of<asin>, "self"};
-  table["acos"] = {of<acos>, "self"};
-  table["sinh"] = {of<sinh>, "self"};
-  table["cosh"] = {of<cosh>, "self"};
-  table["asinh"] = {of<asinh>, "self"};
-  table["acosh"] = {of<acosh>, "self"};
-  table["atanh"] = {of<atanh>, "self"};
+  table["tan"] = {widely<tan>, "self"};
+  table["asin"] = {widely<asin>, "self"};
+  table["acos"] = {widely<acos>, "self"};
+  table["sinh"] = {widely<sinh>, "self"};
+  table["cosh"] = {widely<cosh>, "self"};
+  table["asinh"] = {widely<asinh>, "self"};
+  table["acosh"] = {widely<acosh>, "self"};
+  table["atanh"] = {widely<atanh>, "self"};
   table["atan2"] = {atan2, "self other"};
-  table["sinc"] = {of<sinc>, "self"};
-  table["deg2rad"] = {of<degreesToRadians>, "self"};
-  table["rad2deg"] = {of<radiansToDegrees>, "self"};
+  table["sinc"] = {widely<sinc>, "self"};
+  table["deg2rad"] = {widely<degreesToRadians>, "self"};
+  table["rad2deg"] = {widely<radiansToDegrees>, "self"};
 }

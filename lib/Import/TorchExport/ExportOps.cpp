@@ -16,8 +16,8 @@ static constexpr StringLiteral kOps = "torch.ops.";
 
 bool mlir::tp::isAssertion(const ExportStep &step) {
   return llvm::StringSwitch<bool>(step.target)
-      .Case("torch.ops.aten._assert_tensor_metadata.default", true)
-      .Cases({"torch.ops.aten._assert_async.default",
+      .Cases({"torch.ops.aten._assert_tensor_metadata.default",
+              "torch.ops.aten._assert_async.default",
               "torch.ops.aten._assert_async.msg"},
              true)
       .Default(false);

@@ -188,20 +188,28 @@ OpRunner::Results Vmap::run(const ExportStep &step,
                             std::vector<c10::IValue> inputs) {
   StringRef target = step.target;
   if (target.consume_front(kPrefix)) {
-    if (target == "_add_batch_dim" && inputs.size() == 3 &&
-        inputs[0].isTensor())
-      return add(step, inputs);
-    if (target == "_remove_batch_dim" && inputs.size() == 4 &&
-        inputs[0].isTensor())
-      return remove(step, inputs);
     // The others only open and close levels, which have numbers.
-    return std::vector<c10::IValue>(step.results.size());
+    bool isAdd = target == "_add_batch_dim";
+    if (!isAdd && target != "_remove_batch_dim")
+      return std::vector<c10::IValue>(step.results.size());
+    if (inputs.size() == (isAdd ? 3 : 4) && inputs[0].isTensor() &&
+        llvm::all_of(llvm::drop_begin(inputs),
+                     [](const c10::IValue &v) { return v.isInt(); }) &&
+        step.results.size() == 1 && step.results[0].size() == 1)
+      return isAdd ? add(step, inputs) : remove(step, inputs);
+    throw ExportError("'" + llvm::Twine(step.target) +
+                      "' is called with other arguments than PyTorch's");
   }
   MapKind kind = getKind(step);
-  bool isIndex = kind == MapKind::Index;
-  if (isIndex &&
-      (!getLevels(step.arguments[0], 0).empty() || !inputs[1].isTensorList()))
-    kind = MapKind::Unsupported; // a mapped table, or dimensions left out
+  bool isIndex = kind == MapKind::Index, isExpand = kind == MapKind::Expand;
+  // A mapped table, dimensions left out, or arguments that don't fit.
+  if ((isIndex || isExpand) && (inputs.size() < 2 || !inputs[0].isTensor()))
+    kind = MapKind::Unsupported;
+  else if (isIndex && (!getLevels(step.arguments[0], 0).empty() ||
+                       !inputs[1].isTensorList()))
+    kind = MapKind::Unsupported;
+  else if (isExpand && !inputs[1].isIntList())
+    kind = MapKind::Unsupported;
   if (kind == MapKind::Unsupported) {
     ops.problem(ImportProblem::UnsupportedOp, step.place,
                 "unsupported op '" + step.target + "' under torch.vmap");
@@ -209,7 +217,6 @@ OpRunner::Results Vmap::run(const ExportStep &step,
   }
   Levels levels;
   if (kind != MapKind::Make) {
-    bool isExpand = kind == MapKind::Expand;
     std::vector<int64_t> sizes;
     if (isExpand)
       sizes = inputs[1].toIntVector();

@@ -103,6 +103,37 @@ for cls in (Unsupported, Item, Nonzero, Cond, Autocast, Parameter, Torn, Input, 
 save(export(Input(), (x.clone(),)).run_decompositions(), directory / "InputCore.pt2")
 plain = directory / "Plain.pt2"
 
+
+
+class Mapped(nn.Module):
+    def forward(self, x):
+        return torch.vmap(lambda row: (row * row[0]).expand(3, 4))(x)
+
+
+class Expanded(nn.Module):
+    def forward(self, x):
+        return torch.vmap(lambda row: (row * 2).expand(3, 4))(x)
+
+
+mapped = directory / "Expanded.pt2"
+for cls in (Mapped, Expanded):
+    save(export(cls(), (x.clone(),), strict=True), directory / f"{cls.__name__}.pt2")
+
+
+def cut(name, target, count):
+    """Leaves so many arguments to the ops `target` of the mapped program."""
+    def change(program):
+        for node in program["graph_module"]["graph"]["nodes"]:
+            if target in node["target"]:
+                del node["inputs"][count:]
+
+    archive.rewrite_program(mapped, directory / f"{name}.pt2", change)
+
+
+cut("no-sizes", "aten.expand", 1)
+cut("no-level", "_add_batch_dim", 2)
+cut("no-tensor", "_remove_batch_dim", 0)
+
 whole = plain.read_bytes()
 (directory / "truncated.pt2").write_bytes(whole[: len(whole) // 2])
 with zipfile.ZipFile(directory / "old.pt2", "w") as old:
