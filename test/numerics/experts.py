@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from exported import Logits, run
+from exported import Logits, run, train_compiled, train_with_torch
 
 BASE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 96,
         "max_position_embeddings": 64, "use_cache": False, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -135,23 +135,12 @@ def train(folder, make):
     model, ids = make().train(), torch.randint(BASE["vocab_size"], (4, 8))
     target = torch.randn(4, 8, BASE["vocab_size"])
     case = Case(folder / "training", Logits(model), {"ids": ids})
-    trained, losses = Logits(copy.deepcopy(model)), []
-    optimizer = torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3)
-    for _ in range(4):
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(trained(ids), target)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    trained = Logits(copy.deepcopy(model))
+    losses = train_with_torch(trained, (ids,), target, torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3), steps=4)
     (case.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: Adam, lr: 0.01, eps: 1.0e-3}\n")
-    np.save(case.folder / "target.npy", target.numpy())
     for ranks in 1, 2, 4:
         case.compile(ranks, model.tp_plan, f"train={case.folder / 'train.yaml'}")
-        run("tp-run", case.folder / "model.tpx", "--weights", case.folder / "model.safetensors", "--data",
-            f"ids={case.folder / 'ids.npy'}", "--data", f"target={case.folder / 'target.npy'}", "--steps", len(losses), "--no-shuffle",
-            "--metrics", case.folder / "metrics.jsonl")
-        ours = [json.loads(line)["loss"] for line in (case.folder / "metrics.jsonl").read_text().splitlines()]
-        np.testing.assert_allclose(ours, losses, rtol=1e-4)
+        np.testing.assert_allclose(train_compiled(case.folder, {"ids": ids}, target, len(losses)), losses, rtol=1e-4)
     print(f"training: {len(losses)} losses agree on 1, 2 and 4 ranks")
 
 

@@ -234,30 +234,41 @@ def check_state(folder):
     print("state: the buffers are PyTorch's")
 
 
+def train_with_torch(model, inputs, target, optimizer, steps, loss=nn.functional.mse_loss):
+    """The losses of some steps, which `optimizer` takes."""
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        value = loss(model(*inputs), target)
+        value.backward()
+        optimizer.step()
+        losses.append(value.item())
+    return losses
+
+
+def train_compiled(folder, inputs, target, steps, *options):
+    """The losses of model.tpx, a training; `inputs` by their names in the program."""
+    data = []
+    for name, tensor in {**inputs, "target": target}.items():
+        np.save(folder / f"{name}.npy", tensor.numpy())
+        data += ["--data", f"{name}={folder / name}.npy"]
+    run("tp-run", folder / "model.tpx", "--weights", folder / "model.safetensors", *data, "--steps", steps, "--no-shuffle",
+        "--metrics", folder / "metrics.jsonl", *options)
+    return [json.loads(line)["loss"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
 def check_training(folder):
     """Adam on a program in training mode, as exported and in core ATen: its losses are those of PyTorch."""
     model, ids, target = Tied().train(), torch.randint(VOCABULARY, (4, 8)), torch.randn(4, 8, VOCABULARY)
     program = torch.export.export(model, (ids,))
-    trained, losses = copy.deepcopy(model), []
-    optimizer = torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3)
-    for _ in range(3):
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(trained(ids), target)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    trained = copy.deepcopy(model)
+    losses = train_with_torch(trained, (ids,), target, torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3), steps=3)
     for form, program in ("exported", program), ("core", program.run_decompositions()):
         case = Case(folder / f"training-{form}", program)
         (case.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: Adam, lr: 0.01, eps: 1.0e-3}\n")
-        np.save(case.folder / "ids.npy", ids.numpy())
-        np.save(case.folder / "target.npy", target.numpy())
         for ranks in 1, 2:
             case.compile(ranks, under("mlp", MLP_PLAN), f"train={case.folder / 'train.yaml'}")
-            run("tp-run", case.folder / "model.tpx", "--weights", case.folder / "model.safetensors", "--data",
-                f"ids={case.folder / 'ids.npy'}", "--data", f"target={case.folder / 'target.npy'}", "--steps", 3, "--no-shuffle",
-                "--metrics", case.folder / "metrics.jsonl")
-            ours = [json.loads(line)["loss"] for line in (case.folder / "metrics.jsonl").read_text().splitlines()]
-            np.testing.assert_allclose(ours, losses, rtol=1e-4)
+            np.testing.assert_allclose(train_compiled(case.folder, {"ids": ids}, target, 3), losses, rtol=1e-4)
     print("training: 3 losses agree")
 
 

@@ -56,18 +56,6 @@ def get_plan(name, model):
     return {"plan": {f"model.{key}": "ColwiseParallel" for key in up} | {f"model.{key}": "RowwiseParallel" for key in down}}
 
 
-def train_with_torch(model, inputs, target):
-    optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
-    losses = []
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(*inputs).flatten(0, -2), target.flatten())
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
-
-
 def check(name, folder):
     names = FAMILIES[name]
     model, _ = zoo.make_model(name)
@@ -89,25 +77,19 @@ def check(name, folder):
     with torch.enable_grad():
         program = torch.export.export(wrapped, tuple(inputs), strict=False)
     case = exported.Case(folder / name, program)
-    safetensors.torch.save_file({key: value.clone() for key, value in wrapped.state_dict().items()}, folder / "first.safetensors")
-    losses = train_with_torch(wrapped, inputs, target)
+    losses = exported.train_with_torch(
+        wrapped, inputs, target, torch.optim.SGD(wrapped.parameters(), lr=RATE, momentum=MOMENTUM), STEPS,
+        loss=lambda logits, target: nn.functional.cross_entropy(logits.flatten(0, -2), target.flatten()))
     trained = wrapped.state_dict()
     (case.folder / "train.yaml").write_text(f"loss: cross_entropy\noptimizer: {{name: SGD, lr: {RATE}, momentum: {MOMENTUM}}}\n")
-    data = []
-    for argument, tensor in zip(case.inputs, inputs):
-        zoo.save(case.folder / f"{argument}.npy", tensor)
-        data += ["--data", f"{argument}={case.folder / argument}.npy"]
-    zoo.save(case.folder / "target.npy", target)
     for mesh in ({"tp": 1}, {"dp": 2, "tp": 2}):
         text = {"mesh": mesh, **plan} | ({"data_parallel": {"dp": "fsdp"}} if "dp" in mesh else {})
         (case.folder / "plan.json").write_text(json.dumps(text))
         exported.run("tp-opt", case.folder / "model.mlir", "-o", case.folder / "ranks.mlir",
                      f"--tp-parallelize=plan={case.folder / 'plan.json'} train={case.folder / 'train.yaml'}")
         exported.run("tp-compile", case.folder / "ranks.mlir", "-o", case.folder / "model.tpx")
-        exported.run("tp-run", case.folder / "model.tpx", "--weights", case.folder / "model.safetensors", *data, "--data",
-                     f"target={case.folder / 'target.npy'}", "--steps", STEPS, "--no-shuffle", "--metrics", case.folder / "metrics.jsonl",
-                     "--output-weights", case.folder / "trained.safetensors")
-        ours = [json.loads(line)["loss"] for line in (case.folder / "metrics.jsonl").read_text().splitlines()]
+        ours = exported.train_compiled(case.folder, dict(zip(case.inputs, inputs)), target, STEPS,
+                                       "--output-weights", case.folder / "trained.safetensors")
         torch.testing.assert_close(torch.tensor(ours), torch.tensor(losses), rtol=TOLERANCE, atol=TOLERANCE)
         for key, value in safetensors.torch.load_file(case.folder / "trained.safetensors").items():
             if not trained[key].is_floating_point():

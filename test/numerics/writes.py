@@ -6,7 +6,6 @@ Exit code 1 when anything differs.
 """
 
 import copy
-import json
 import pathlib
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from exported import Case, run
+from exported import Case, run, train_compiled, train_with_torch
 
 
 class Slices(nn.Module):
@@ -93,24 +92,13 @@ def compare(folder, name, model, x, plan):
 def check_training(folder):
     """The gradients of writes, in the losses of three steps."""
     model, x, target = Slices(), torch.randn(6, 8), torch.randn(6, 8)
-    trained, losses = copy.deepcopy(model), []
-    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
-    for _ in range(3):
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(trained(x), target)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    trained = copy.deepcopy(model)
+    losses = train_with_torch(trained, (x,), target, torch.optim.SGD(trained.parameters(), lr=0.1), steps=3)
     case = Case(folder / "training", torch.export.export(model, (x,)))
     (case.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: SGD, lr: 0.1}\n")
-    np.save(case.folder / "x.npy", x.numpy())
-    np.save(case.folder / "target.npy", target.numpy())
     for ranks in 1, 2:
         case.compile(ranks, {"up": "ColwiseParallel", "down": "RowwiseParallel"}, f"train={case.folder / 'train.yaml'}")
-        run("tp-run", case.folder / "model.tpx", "--weights", case.folder / "model.safetensors", "--data", f"x={case.folder / 'x.npy'}",
-            "--data", f"target={case.folder / 'target.npy'}", "--steps", 3, "--no-shuffle", "--metrics", case.folder / "metrics.jsonl")
-        ours = [json.loads(line)["loss"] for line in (case.folder / "metrics.jsonl").read_text().splitlines()]
-        np.testing.assert_allclose(ours, losses, rtol=1e-4)
+        np.testing.assert_allclose(train_compiled(case.folder, {"x": x}, target, 3), losses, rtol=1e-4)
     print("training: 3 losses agree")
 
 
