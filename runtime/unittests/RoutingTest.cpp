@@ -207,6 +207,14 @@ TEST(GroupedGemmTest, DistributesGroupsOrRows) {
   checkProducts({0, 2, 100, 101}, 101, 256, 512, 4);
 }
 
+// Two threads must not add to one row at a time.
+TEST(GroupedGemmTest, AddsTheProductsOfRowsInSeveralGroups) {
+  std::vector<int64_t> bounds = {0};
+  for (int64_t g = 0; g < 200; ++g)
+    bounds.insert(bounds.end(), {4, 0});
+  checkProducts(bounds, 800, 64, 128, 4);
+}
+
 TEST(GroupedGemmTest, RefusesBoundsBeyondTheRows) {
   for (int64_t bound : {-1, 10})
     try {

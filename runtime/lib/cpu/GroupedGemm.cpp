@@ -125,8 +125,9 @@ void tprt::groupedGemm(const tprt_grouped_gemm_args &args, const void *a,
     mostRows = std::max(mostRows, groups.countRows(g));
   int64_t numThreads =
       state.countThreads(groups.countOperations(args.m), args.groups);
-  if (state.countThreads(groups.countOperations(mostRows), state.getThreads()) >
-      1)
+  bool isLarge = state.countThreads(groups.countOperations(mostRows),
+                                    state.getThreads()) > 1;
+  if (isLarge || !groups.areApart()) // threads add to no row together
     numThreads = 1;
   if (numThreads == 1) {
     for (int64_t g = 0; g < args.groups; ++g)
