@@ -212,7 +212,7 @@ TEST(GroupedGemmTest, AddsTheProductsOfRowsInSeveralGroups) {
   std::vector<int64_t> bounds = {0};
   for (int64_t g = 0; g < 200; ++g)
     bounds.insert(bounds.end(), {4, 0});
-  checkProducts(bounds, 800, 64, 128, 4);
+  checkProducts(bounds, 800, 256, 512, 4);
 }
 
 TEST(GroupedGemmTest, RefusesBoundsBeyondTheRows) {
