@@ -78,6 +78,11 @@ The ops of PyTorch that have a handler in the importer, with their arguments
 ([Importing](Importing.md#what-comes-out)). Ops that PyTorch computes by these, such as `hstack`,
 `cosine_similarity` and `lstm`, [need no handler](Importing.md#composite-ops).
 
+*read*: the importer uses the argument, or refuses a value that it doesn't support. *in the result's
+type*: it only determines the result's shape or element type. *without effect*: it doesn't change
+values, for the reason in parentheses. *must be the default*: other values are errors. An entry
+covers all overloads of the op and its in-place form.
+
 ```text
 ${ops}```
 ")

@@ -32,7 +32,7 @@ llvm::Expected<InputSpec> mlir::tp::parseInputSpec(MLIRContext *context,
   };
   auto [name, shapeAndType] = text.split('=');
   if (name.empty() || shapeAndType.empty())
-    return error("expected name=shapexdtype, as in ids=2x64xi64");
+    return error("expected name=SIZExSIZE...xTYPE, as in ids=2x64xi64");
 
   llvm::SmallVector<llvm::StringRef> parts;
   shapeAndType.split(parts, 'x');

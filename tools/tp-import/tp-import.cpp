@@ -23,8 +23,8 @@ static cl::opt<std::string> modelPath(cl::Positional, cl::Required,
                                       cl::desc("<model.pt2 or model.pt>"),
                                       cl::cat(category));
 static cl::list<std::string> inputTexts(
-    "input", cl::value_desc("name=shapextype"),
-    cl::desc("An argument of forward: ids=2x64xi64; x=f32 is a "
+    "input", cl::value_desc("name=SIZExSIZE...xTYPE"),
+    cl::desc("An argument of forward, as in ids=2x64xi64; x=f32 is a "
              "scalar. Types: f32 f64 f16 bf16 i64 i32 i16 i8 ui8 i1. A "
              "torch.export program has its own, which this replaces where "
              "they are dynamic"),

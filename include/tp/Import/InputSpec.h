@@ -22,9 +22,10 @@ struct InputSpec {
   RankedTensorType type;
 };
 
-/// Parses `name=shape×type`, as in `ids=2x64xi64`, `x=f32` (a scalar). The
-/// types are f32, f64, f16, bf16, i64, i32, i16, i8, ui8 and i1 (also spelled
-/// bool). The error says what is wrong with `text` and what would be right.
+/// Parses `name=SIZExSIZE...xTYPE`, as in `ids=2x64xi64`, `x=f32` (a scalar).
+/// The types are f32, f64, f16, bf16, i64, i32, i16, i8, ui8 and i1 (also
+/// spelled bool). The error says what is wrong with `text` and what would be
+/// right.
 llvm::Expected<InputSpec> parseInputSpec(MLIRContext *context,
                                          llvm::StringRef text);
 

@@ -75,8 +75,7 @@ static LogicalResult embeddingBag(AtenCall &call, ImportBuilder &b) {
   int64_t count = shapeOf(indices)[0];
   auto bounds = bagBounds(call, count);
   if (!bounds)
-    return call.unsupported("with offsets that only a run knows, expected "
-                            "constant ones");
+    return call.unsupported("with offsets that aren't constant");
   if (bounds->back() * int64_t(bounds->size()) > kMaxElements)
     return call.unsupported("of more than 2^20 bags times indices");
   Value rows = b.widen(

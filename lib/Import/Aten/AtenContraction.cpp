@@ -289,7 +289,8 @@ static LogicalResult attention(AtenCall &call, ImportBuilder &b) {
     auto other = llvm::to_vector(shapeOf(v).drop_back(2));
     if (call.flag("enable_gqa")) {
       if (other.back() == 0)
-        return call.unsupported("without heads that are shared");
+        return call.unsupported(
+            "with enable_gqa, but key or value has no heads");
       other.back() = lead.back();
     }
     if (!OpTrait::util::getBroadcastedShape(lead, other, both))
@@ -336,8 +337,7 @@ static LogicalResult embedding(AtenCall &call, ImportBuilder &b) {
 
 static LogicalResult renormalize(AtenCall &call, ImportBuilder &b) {
   return call.unsupported("(max_norm of an embedding): it changes the weight "
-                          "in every forward pass, but a model keeps no state "
-                          "between calls");
+                          "in every forward pass");
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,21 +51,22 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
       .Cases({"non_blocking", "copy"}, "values are never overwritten")
       .Cases({"cudnn_enable", "cudnn_enabled", "benchmark", "deterministic",
               "allow_tf32"},
-             "they choose among kernels")
+             "it chooses a kernel")
       .Case("momentum", "statistics change in training mode alone")
       .Case("path", "the order of contractions")
-      .Case("assume_unique", "a list may have an element twice")
+      .Case("assume_unique", "repeated elements are allowed")
       .Case("compute_mode", "it chooses among formulas")
       .Case("generator", "no number is drawn")
       .Cases({"sparse", "sparse_grad"}, "how the gradient is stored")
-      .Case("sorted", "they are always in order")
+      .Case("sorted", "the results are always sorted")
       .Case("stable", "equal elements keep their order")
       .Case("unsafe", "indices are always checked")
       .Case("output_size", "the repeats say it")
-      .Case("implicit", "it says who has written the op")
+      .Case("implicit", "it only records how the op was called")
       .Case("embed_dim", "the weights' shapes say it")
-      .Case("average_attn_weights", "need_weights is refused")
-      .Case("mask_type", "a mask is refused")
+      .Case("average_attn_weights",
+            "it concerns need_weights=True, which is refused")
+      .Case("mask_type", "it describes a mask, which is refused")
       .Default("");
 }
 
@@ -88,7 +89,7 @@ void mlir::tp::printAtenOps(raw_ostream &os) {
       });
       os << "\n";
     };
-    print("honoured", op.reads);
+    print("read", op.reads);
     print("in the result's type", op.inType);
     print("without effect", op.noEffect);
     print("must be the default", op.refuses);

@@ -42,12 +42,13 @@ static Value selfAttention(AtenCall &call, ImportBuilder &b, Value query,
 
 static LogicalResult multiHeadAttention(AtenCall &call, ImportBuilder &b) {
   if (call.has("mask"))
-    return call.unsupported("with a mask; trace the module with gradients "
-                            "enabled, which writes the attention out");
+    return call.unsupported(
+        "with a mask; call torch.backends.mha.set_fastpath_enabled(False) "
+        "before you trace the module, or use torch.export");
   if (call.flag("need_weights"))
-    return call.unsupported("with need_weights=True; trace the module with "
-                            "gradients enabled, which writes the attention "
-                            "out");
+    return call.unsupported("with need_weights=True; call "
+                            "torch.backends.mha.set_fastpath_enabled(False) "
+                            "before you trace the module, or use torch.export");
   Value result =
       selfAttention(call, b, call.tensor("query"), call.tensor("key"),
                     call.tensor("value"), call.integer("num_head"));
@@ -59,8 +60,9 @@ static LogicalResult multiHeadAttention(AtenCall &call, ImportBuilder &b) {
 
 static LogicalResult encoderLayer(AtenCall &call, ImportBuilder &b) {
   if (call.has("mask"))
-    return call.unsupported("with a mask; trace the module with gradients "
-                            "enabled, which writes the attention out");
+    return call.unsupported(
+        "with a mask; call torch.backends.mha.set_fastpath_enabled(False) "
+        "before you trace the module, or use torch.export");
   auto normalize = [&](Value v, StringRef weight, StringRef bias) -> Value {
     return nn::LayerNormOp::create(b, v, call.tensor(weight), call.tensor(bias),
                                    b.getI64IntegerAttr(1),

@@ -104,7 +104,7 @@ ModelBuilder::matchInputs(llvm::ArrayRef<ForwardArgument> arguments,
   if (!missing.empty())
     return error("no shape is given for forward's " + quotedList(missing) +
                  ", add --input " + missing.front() +
-                 "=<shape>x<type>, as in " + missing.front() + "=2x64xi64");
+                 "=SIZExSIZE...xTYPE, as in " + missing.front() + "=2x64xi64");
   return matched;
 }
 
@@ -131,7 +131,7 @@ llvm::Error ModelBuilder::collectOutputs(const c10::IValue &value,
       return error("output '" + prefix + "' has element type " +
                    c10::toString(tensor.scalar_type()) +
                    ", expected f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or "
-                   "bool");
+                   "i1");
     TrackedTensor *tracked = tensor.is_meta() ? table.find(tensor) : nullptr;
     if (tracked && !tracked->missing.empty())
       return error(tracked->missing);
@@ -181,7 +181,7 @@ llvm::Error ModelBuilder::collectOutputs(const c10::IValue &value,
 
 void ModelBuilder::noteWrittenInput(StringRef name) {
   note() << "the model writes its input '" << name
-         << "', which the imported function doesn't\n";
+         << "'; the imported function leaves the caller's tensor unchanged\n";
 }
 
 /// One error text with all problems.

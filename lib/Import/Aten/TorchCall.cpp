@@ -188,7 +188,7 @@ LogicalResult TorchCall::assign(StringRef name, Value value) {
   TrackedTensor *tracked = table.find(meta);
   if (!tracked || !table.ownerOf(meta).isAssignable())
     return unsupported("which writes its argument '" + name +
-                       "', where that is no buffer of the model");
+                       "', which isn't a buffer of the model");
   if (std::string why; !table.overwrite(meta, value, why))
     return unsupported("which writes its argument '" + name + "': " + why);
   return success();

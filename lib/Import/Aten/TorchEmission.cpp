@@ -156,7 +156,7 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
       return unsupported(llvm::Twine(": element type ") +
                          c10::toString(result.scalar_type()) +
                          " of the result, expected f32, f64, f16, bf16, i64, "
-                         "i32, i16, i8, ui8 or bool");
+                         "i32, i16, i8, ui8 or i1");
   for (const at::Tensor &result : results)
     if (result.layout() != at::kStrided)
       return unsupported(": its result is sparse");
@@ -165,8 +165,8 @@ OpRunner::Emission OpRunner::emit(const TorchOp &op,
   if (receiver) {
     TrackedTensor &owner = table.ownerOf(receiver->meta);
     if (owner.isParameter() && !owner.isAssignable())
-      return unsupported(": it writes '" + owner.fqn +
-                         "', a parameter, which only training writes");
+      return unsupported(": it writes the parameter '" + owner.fqn +
+                         "'; only a training step may write parameters");
     Value before = table.isGradEnabled() ? Value() : table.valueOf(owner.meta);
     if (before && !owner.isDetached && mayHaveGradient(before))
       return unsupported(

@@ -266,7 +266,10 @@ bool OpRunner::resolveTensors(const TorchOp &op,
     });
   if (!why.empty())
     problem(ImportProblem::UnsupportedOp, op.place,
-            op.name + " reads a tensor after a write of its memory: " + why);
+            op.name +
+                " reads a view that was written through another tensor, "
+                "and the importer can't update it: " +
+                why);
   return why.empty();
 }
 
@@ -421,7 +424,8 @@ OpRunner::Results OpRunner::runParts(const TorchOp &op, c10::Stack stack) {
       return unwrapConstants(std::move(stack));
     problem(ImportProblem::UnsupportedOp, op.place,
             "unsupported op '" + c10::toString(*op.schema) +
-                "': its kernel doesn't use other ops alone");
+                "': no handler imports it, and PyTorch doesn't compute it by "
+                "other ops alone");
   } catch (const PartFailed &) {
   } catch (const std::exception &exception) {
     problem(ImportProblem::Failed, op.place,

@@ -202,7 +202,8 @@ std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
     if (now.defined())
       return now;
     ops.problem(ImportProblem::UnsupportedOp, "",
-                "the program returns a tensor after a write of its memory: " +
+                "the program returns a view that was written through another "
+                "tensor, and the importer can't update it: " +
                     why);
     return std::nullopt;
   }

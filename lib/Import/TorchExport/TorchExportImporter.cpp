@@ -90,7 +90,7 @@ importProgram(ModelBuilder &builder, const ExportedProgram &program,
       return builder.error("input '" + input.name + "' has element type " +
                            c10::toString(input.tensor.type) +
                            ", expected f32, f64, f16, bf16, i64, i32, i16, "
-                           "i8, ui8 or bool");
+                           "i8, ui8 or i1");
     runner.bind(input.value,
                 builder.addInput(spec ? spec->name : input.name,
                                  RankedTensorType::get(shape, element)));

@@ -465,8 +465,9 @@ void TorchInterpreter::setAttribute(jit::Node &node, const Object &object,
   const std::string &name = node.s(attr::name);
   if (object->type()->is_module())
     problem(ImportProblem::UnsupportedOp, node,
-            "the model writes its attribute '" + name +
-                "', but keeps no state between calls");
+            "the model assigns a new value to its attribute '" + name +
+                "'; keep it in a buffer, and write that in place, as in self." +
+                name + ".copy_(x)");
   else
     object->setAttr(name, value);
 }

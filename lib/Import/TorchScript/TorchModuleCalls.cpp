@@ -186,7 +186,8 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
     });
     if (!why.empty())
       problem(ImportProblem::UnsupportedOp, *graph.return_node(),
-              "the module returns a tensor after a write of its memory: " +
+              "the module returns a view that was written through another "
+              "tensor, and the importer can't update it: " +
                   why);
     forEachTensor(*result, [&](const at::Tensor &tensor) {
       if (!tensor.is_meta())

@@ -37,8 +37,8 @@ private:
   /// dropout.
   cl::opt<bool> eval{
       "eval",
-      cl::desc("Import a scripted model in evaluation mode, without "
-               "dropout, also one that was saved in training mode"),
+      cl::desc("Import a scripted model in evaluation mode, even if it was "
+               "saved in training mode"),
       cl::cat(category)};
 };
 } // namespace

@@ -1,7 +1,7 @@
-"""Every argument of every op that can be imported has a decision, and those that are honoured are honoured:
+"""Every argument of every op that can be imported has a decision, and those that are read are honored:
 arguments.py <tp-import> <dir>
 
-PyTorch's schemas are enumerated beside `tp-import --list-ops`. CALLS give each argument that is honoured and has a default
+PyTorch's schemas are enumerated beside `tp-import --list-ops`. CALLS give each argument that is read and has a default
 another value; their import is evaluated and compared with PyTorch. REFUSED are errors that name what is wrong."""
 
 import re
@@ -136,7 +136,7 @@ a.cross_entropy_loss(x[0], p[0].softmax(1), label_smoothing=0.1); a.einsum("...j
 a.dropout_(x + 0, 0.5, False); a.feature_dropout_(x + 0, 0.5, False); a.alpha_dropout_(x + 0, 0.5, False)
 """
 
-# Honoured, and tested elsewhere; or refused where it isn't the default.
+# Read, and tested elsewhere; or refused where it isn't the default.
 ELSEWHERE = {("scaled_dot_product_attention", "dropout_p"): "dropout.test",
              ("_scaled_dot_product_flash_attention_for_cpu", "dropout_p"): "PyTorch refuses it",
              ("rrelu", "training"): "refused",
@@ -152,7 +152,7 @@ REFUSED = {
     # PyTorch itself refuses it, but for some of its backends.
     "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
-    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', where that is no buffer of the model",
+    "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', which isn't a buffer of the model",
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
     "a.max_pool2d(n[None], 2)": "of integers",
     "a.histc(x)": "with the range of the data: state min < max",
@@ -162,7 +162,7 @@ REFUSED = {
     "a.scatter_reduce(x, 1, n[:, :, None], y, 'prod')": "with reduce = 'prod', expected 'sum', 'mean', 'amax' or 'amin'",
     "a.rrelu(x, training=True)": "in training mode",
     "a.bitwise_and(n, n)": "of two integer tensors, expected a constant number as one of them",
-    "a._embedding_bag(x[0], n[0], n[0, :1] * 0)[0]": "with offsets that only a run knows",
+    "a._embedding_bag(x[0], n[0], n[0, :1] * 0)[0]": "with offsets that aren't constant",
     "a._embedding_bag(x[0], n[0], torch.tensor([0, 2]), mode=2)[0]": "of maxima of bags of different sizes",
     "F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False)": "with mode 'bicubic'",
     "F.grid_sample(x[None], x[None, :, :, :2], padding_mode='reflection', align_corners=False)": "with padding_mode 'reflection'",
@@ -274,7 +274,7 @@ def check_calls(tool, stem, decisions):
         name = get_base_name(schema)
         for argument in schema.arguments:
             kind = decisions.get(name, {}).get(argument.name)
-            if schema.name.startswith("aten::") and argument.has_default_value() and kind in ("honoured", "in the result's type"):
+            if schema.name.startswith("aten::") and argument.has_default_value() and kind in ("read", "in the result's type"):
                 wanted.add((name, argument.name))
     # The two ops that are whole modules refuse what isn't the default.
     wanted = {(op, argument) for op, argument in wanted if not op.startswith(("_native", "_transformer")) and op not in ALIASES}
