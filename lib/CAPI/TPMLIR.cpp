@@ -219,7 +219,7 @@ bool tpModuleCompile(TpModule *module, const char *cpu, unsigned optLevel,
   TpContext &owner = module->owner;
   owner.errors.clear();
   if (optLevel > 3) {
-    owner.fail("the optimisation level is 0 to 3, not " +
+    owner.fail("the optimization level is 0 to 3, not " +
                llvm::Twine(optLevel));
     return false;
   }

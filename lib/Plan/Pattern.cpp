@@ -225,8 +225,9 @@ std::string ModuleTree::explainMismatch(StringRef pattern,
   if (mode == MatchMode::Fnmatch)
     return explainFnmatch(pattern);
   bool isRegex = mode == MatchMode::Regex;
-  std::string text = isRegex ? "no FQN begins with it"
-                             : "no FQN is this once its numbers are '*'";
+  std::string text =
+      isRegex ? "no FQN begins with it"
+              : "no FQN matches it after each number is replaced by '*'";
   std::string prefix = findMissingPrefix(modules, pattern, mode);
   if (!prefix.empty())
     return (text + "; did you mean '" + prefix + pattern + "'?").str();

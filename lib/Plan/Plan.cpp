@@ -399,10 +399,11 @@ private:
         }
         ModuleRequests requests(nullptr, group, "");
         if (placement.isPartial())
-          requests.reportError(entry.styleLoc,
-                               "parameter '" + parameter.getFqn() +
-                                   "' can't be " + placement.str() +
-                                   "; a file holds its whole value");
+          requests.reportError(
+              entry.styleLoc,
+              "parameter '" + parameter.getFqn() + "' can't be " +
+                  placement.str() +
+                  ": a weights file has whole values, not partial ones");
         else
           requests.placeParameter(parameter, placement, entry.styleLoc);
         for (auto &[loc, message] : requests.errors)
@@ -459,8 +460,8 @@ private:
     for (nn::CrossEntropyOp loss : index.losses) {
       auto logits = cast<RankedTensorType>(loss.getInput().getType());
       if (!loss.getLabelSmoothing().isZero()) {
-        InFlightDiagnostic error = emitError(loc)
-                                   << "loss_parallel has no label smoothing";
+        InFlightDiagnostic error =
+            emitError(loc) << "loss_parallel doesn't support label smoothing";
         error.attachNote(loss.getLoc())
             << "this cross entropy smooths its labels";
         return error;

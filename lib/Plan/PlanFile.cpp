@@ -129,7 +129,7 @@ private:
     if (value.isScalar() && value.text == "fsdp")
       axis.style = DataAxis::FSDP;
     else if (!value.isScalar() || value.text != "ddp")
-      reportValue(value, "data_parallel knows ddp and fsdp");
+      reportValue(value, "the style of data_parallel must be ddp or fsdp");
   }
 
   void readModules(const YamlValue &value,
@@ -148,7 +148,7 @@ private:
     for (StringRef key : {"mesh_dim", "tp_mesh_dim"})
       if (root[key])
         report(root.getKeyLoc(key),
-               "'" + key + "' stands in each item of 'parallelize'");
+               "'" + key + "' belongs in each item of 'parallelize'");
     if (!list.isList() && !list.isMap())
       return reportValue(
           list, "parallelize must be a list of maps, each with the keys "
@@ -209,9 +209,10 @@ private:
     group.axes = readAxes(fields, isOnly);
     for (const DataAxis &data : plan.data)
       if (!failed && llvm::is_contained(group.axes, data.axis))
-        report(data.loc, "'" + plan.mesh[data.axis].name +
-                             "' is for data here, and the plan splits over it "
-                             "as well");
+        report(
+            data.loc,
+            "'" + plan.mesh[data.axis].name +
+                "' is in data_parallel, so the plan can't split over it, too");
     this->group = &group;
     if (isSingleStyle(entries)) {
       YamlValue root(entries.loc);
@@ -248,7 +249,7 @@ private:
       return {};
     if (byName && byIndex) {
       report(fields.getKeyLoc("tp_mesh_dim"),
-             "'mesh_dim' and 'tp_mesh_dim' say the same, and both are here");
+             "'mesh_dim' and 'tp_mesh_dim' mean the same; write only one");
       return {0};
     }
     if (byName)
@@ -276,11 +277,12 @@ private:
     if (plan.mesh.size() == 1)
       return {0};
     if (isOnly && plan.data.empty())
-      emitWarning(meshLoc, "the plan parallelizes over '" +
-                               plan.mesh.front().name +
-                               "', dimension 0 of the mesh, PyTorch 2.0's "
-                               "default; mesh_dim: " +
-                               plan.mesh.back().name + " is another");
+      emitWarning(
+          meshLoc,
+          "the plan splits over '" + plan.mesh.front().name +
+              "', dimension 0 of the mesh, as PyTorch 2.0 does; to split over "
+              "another dimension, write for example mesh_dim: " +
+              plan.mesh.back().name);
     else
       report(meshLoc, "the mesh has " + Twine(plan.mesh.size()) +
                           " dimensions; say which one the plan parallelizes "
@@ -405,7 +407,7 @@ private:
   bool readStyleName(const YamlValue &value, PlanEntry &entry) {
     StringRef name = StringRef(value.text).trim();
     if (name.contains(':')) {
-      report(value.loc, "'" + name + "' lacks a space behind ':'");
+      report(value.loc, "'" + name + "' needs a space after ':'");
       return false;
     }
     name.consume_back("()");

@@ -50,7 +50,7 @@ FailureOr<MeshOp> tp::getMesh(ModuleOp module) {
   for (MeshOp other : module.getOps<MeshOp>()) {
     if (mesh) {
       InFlightDiagnostic diag =
-          other.emitError("a program is parallelised over one mesh");
+          other.emitError("a program is parallelized over one mesh");
       diag.attachNote(mesh.getLoc()) << "the other one is here";
       return diag;
     }
@@ -80,7 +80,7 @@ FailureOr<SmallVector<func::FuncOp>> tp::getRoots(ModuleOp module) {
       roots.push_back(function);
   if (roots.empty() && !module.getOps<func::FuncOp>().empty())
     return module.emitError("every function is called by another; recursion "
-                            "can't be parallelised");
+                            "can't be parallelized");
   return roots;
 }
 

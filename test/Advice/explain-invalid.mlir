@@ -11,7 +11,7 @@
 // RUN: not tp-opt %t/meshed.mlir --tp-explain="file=%t/missing/e.txt" 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: cannot write '{{.*}}e.txt': No such file or directory
 // RUN: not tp-opt %t/recursion.mlir --tp-explain 2>&1 | FileCheck %s --check-prefix=RECURSION
-// RECURSION: error: every function is called by another; recursion can't be parallelised
+// RECURSION: error: every function is called by another; recursion can't be parallelized
 // RUN: %python %S/../tools/tp-run/Inputs/expect_exit.py 2 tp-opt --tp-explain="format=xml" %t/meshed.mlir 2>&1 | FileCheck %s --check-prefix=FORMAT
 // FORMAT: 'xml'
 

@@ -137,7 +137,7 @@ plan: {net1: ColwiseParallel}
 //--- styles.yaml
 mesh: {a: 2, b: 2, c: 2, d: 2, tp: 2}
 data_parallel:
-# CHECK: :[[#@LINE+1]]:6: error: data_parallel knows ddp and fsdp, found 'zero'
+# CHECK: :[[#@LINE+1]]:6: error: the style of data_parallel must be ddp or fsdp, found 'zero'
   a: zero
 # CHECK: :[[#@LINE+1]]:3: error: key 'style' is missing: ddp or fsdp
   b: {reshard_after_forward: true}
@@ -180,13 +180,13 @@ plan: {net1: ColwiseParallel}
 
 //--- both.yaml
 mesh: {dp: 2, tp: 2}
-# CHECK: :[[#@LINE+1]]:17: error: 'dp' is for data here, and the plan splits over it as well
+# CHECK: :[[#@LINE+1]]:17: error: 'dp' is in data_parallel, so the plan can't split over it, too
 data_parallel: {dp: fsdp}
 mesh_dim: [dp, tp]
 plan: {net1: ColwiseParallel}
 
 //--- only.yaml
 mesh: {dp: 2}
-# CHECK: :[[#@LINE+1]]:17: error: 'dp' is for data here, and the plan splits over it as well
+# CHECK: :[[#@LINE+1]]:17: error: 'dp' is in data_parallel, so the plan can't split over it, too
 data_parallel: {dp: ddp}
 plan: {net1: ColwiseParallel}

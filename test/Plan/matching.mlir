@@ -21,7 +21,7 @@ mesh: {tp: 2}
 plan:
   _orig_mod.model.layers.*.w1: ColwiseParallel
 //--- hf-inner.yaml
-# CHECK: error: pattern 'w*' matches no module: no FQN is this once its numbers are '*'; did you mean 'model.layers.*.w*'?
+# CHECK: error: pattern 'w*' matches no module: no FQN matches it after each number is replaced by '*'; did you mean 'model.layers.*.w*'?
 mesh: {tp: 2}
 match: hf
 plan:
@@ -102,9 +102,9 @@ plan:
 mesh: {tp: 2}
 match: hf
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: pattern 'model.layers.*.w3' matches no module: no FQN is this once its numbers are '*'; did you mean 'model.layers.*.w1'?
+# CHECK: :[[#@LINE+1]]:3: error: pattern 'model.layers.*.w3' matches no module: no FQN matches it after each number is replaced by '*'; did you mean 'model.layers.*.w1'?
   model.layers.*.w3: colwise
-# CHECK: :[[#@LINE+1]]:3: error: pattern 'layers.0.w1' matches no module: no FQN is this once its numbers are '*'
+# CHECK: :[[#@LINE+1]]:3: error: pattern 'layers.0.w1' matches no module: no FQN matches it after each number is replaced by '*'
   layers.0.w1: colwise
 
 //--- regex-invalid.yaml

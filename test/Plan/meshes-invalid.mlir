@@ -56,7 +56,7 @@ match: glob
 on_unmatched: ignore
 # CHECK: :[[#@LINE+1]]:16: error: loss_parallel must be true or false, found 'yes'
 loss_parallel: yes
-# CHECK: :[[#@LINE+1]]:1: error: 'mesh_dim' stands in each item of 'parallelize'
+# CHECK: :[[#@LINE+1]]:1: error: 'mesh_dim' belongs in each item of 'parallelize'
 mesh_dim: tp
 parallelize:
 # CHECK: :[[#@LINE+1]]:5: error: an item of parallelize is a map with the keys 'mesh_dim' and 'plan', found 'net1'
@@ -89,7 +89,7 @@ plan:
 //--- empty.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: parameter 'net1.bias' can't be Partial(sum); a file holds its whole value
+# CHECK: :[[#@LINE+1]]:3: error: parameter 'net1.bias' can't be Partial(sum): a weights file has whole values, not partial ones
   net1.bias: [Partial]
 # CHECK: :[[#@LINE+1]]:3: error: pattern 'net2' matches no parameter: 'net2' is a module; placements are those of a parameter, a module has a style
   net2: [Shard(0)]

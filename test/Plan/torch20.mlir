@@ -158,7 +158,7 @@ plan: PairwiseParallel()
 
 # The mesh dimension is 0 unless the plan says another.
 //--- first-dim.yaml
-# WARNING: first-dim.yaml:[[#@LINE+4]]:{{[0-9]+}}: warning: the plan parallelizes over 'dp', dimension 0 of the mesh, PyTorch 2.0's default; mesh_dim: tp is another
+# WARNING: first-dim.yaml:[[#@LINE+4]]:{{[0-9]+}}: warning: the plan splits over 'dp', dimension 0 of the mesh, as PyTorch 2.0 does; to split over another dimension, write for example mesh_dim: tp
 # CHECK: nn.parameter "blocks.0.mlp.up.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{dp}, {}]>}
 # CHECK: nn.parameter "blocks.0.mlp.down.weight" {tp.sharding = #tp.sharding<@mesh, {{\[}}{}, {dp}]>}
 

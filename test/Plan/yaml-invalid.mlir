@@ -187,13 +187,13 @@ plan: {net1: ColwiseParallel,, net2: RowwiseParallel}
 
 //--- space.yaml
 plan: {net1: ColwiseParallel}
-# CHECK: :[[#@LINE+1]]:8: error: 'tp:2' lacks a space behind ':'
+# CHECK: :[[#@LINE+1]]:8: error: 'tp:2' needs a space after ':'
 mesh: {tp:2}
 
 //--- space-block.yaml
 mesh: {tp: 2}
 plan:
-# CHECK: :[[#@LINE+1]]:3: error: 'net1:ColwiseParallel' lacks a space behind ':'
+# CHECK: :[[#@LINE+1]]:3: error: 'net1:ColwiseParallel' needs a space after ':'
   net1:ColwiseParallel
 
 //--- null-flag.yaml

@@ -66,7 +66,7 @@ parallelize:
 - {mesh_dim: dp, plan: {head: {style: RowwiseParallel, output_layouts: Partial}}}
 
 //--- smooth.yaml
-# CHECK: plan.yaml:3:1: error: loss_parallel has no label smoothing
+# CHECK: plan.yaml:3:1: error: loss_parallel doesn't support label smoothing
 # CHECK: smooth.yaml:[[#@LINE+1]]:2: note: this cross entropy smooths its labels
 {loss: {name: cross_entropy, label_smoothing: 0.1}, optimizer: SGD}
 

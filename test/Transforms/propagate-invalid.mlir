@@ -8,14 +8,14 @@ module {
 
 // expected-note@+1 {{the other one is here}}
 tp.mesh @a(tp = 2)
-// expected-error@+1 {{a program is parallelised over one mesh}}
+// expected-error@+1 {{a program is parallelized over one mesh}}
 tp.mesh @b(tp = 2)
 
 // -----
 
 tp.mesh @mesh(tp = 2)
 func.func @no_rule(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{'bufferization.alloc_tensor' has no sharding rule; it needs ShardingRuleOpInterface to be parallelised}}
+  // expected-error@+1 {{'bufferization.alloc_tensor' has no sharding rule; it needs ShardingRuleOpInterface to be parallelized}}
   %0 = bufferization.alloc_tensor() copy(%x) : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

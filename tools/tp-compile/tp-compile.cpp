@@ -30,25 +30,24 @@ static cl::opt<std::string> input(cl::Positional, cl::desc("<ranks.mlir>"),
 static cl::opt<std::string>
     outputPath("o", cl::desc("Where to write; '-' is standard output"),
                cl::value_desc("file"), cl::Required, cl::cat(category));
-static cl::opt<std::string>
-    targetCPU("target-cpu",
-              cl::desc("CPUs to compile for, 'native' by default; of several, "
-                       "the last one that the machine can run is used"),
-              cl::value_desc("name,..."), cl::init("native"),
-              cl::cat(category));
+static cl::opt<std::string> targetCPU(
+    "target-cpu",
+    cl::desc("CPUs to compile for, 'native' by default; with several CPUs, "
+             "the machine uses the last one in the list that it supports"),
+    cl::value_desc("name,..."), cl::init("native"), cl::cat(category));
 static cl::opt<std::string>
     target("target",
            cl::desc("Compile for GPUs of these architectures: "
                     "cuda:sm_80,sm_90; the CPU by default"),
            cl::value_desc("device:name,..."), cl::cat(category));
-static cl::opt<unsigned> optLevel("O", cl::desc("Optimisation level, 0 to 3"),
+static cl::opt<unsigned> optLevel("O", cl::desc("Optimization level, 0 to 3"),
                                   cl::Prefix, cl::init(3), cl::cat(category));
 static cl::opt<Emit> emitKind(
     "emit", cl::desc("What to write"), cl::init(Emit::Artifact),
     cl::values(clEnumValN(Emit::Artifact, "tpx", "the artifact (default)"),
                clEnumValN(Emit::Manifest, "manifest", "its manifest, JSON"),
                clEnumValN(Emit::MLIR, "mlir", "the LLVM dialect"),
-               clEnumValN(Emit::LLVM, "llvm", "optimised LLVM IR"),
+               clEnumValN(Emit::LLVM, "llvm", "optimized LLVM IR"),
                clEnumValN(Emit::Object, "obj", "a relocatable object"),
                clEnumValN(Emit::PTX, "ptx", "the kernels of a GPU, as PTX")),
     cl::cat(category));

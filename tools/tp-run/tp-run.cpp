@@ -22,15 +22,17 @@ using namespace tprt;
 
 static constexpr const char *footer = R"(
 NAME=PATH: the NAME= may be left out where the program has one input or output.
-Files of inputs, outputs and expected outputs are .npy (bf16: '<V2', inputs and
-expected outputs also as f4, which is rounded or compared as it is).
+Files of inputs, outputs and expected outputs are .npy. bf16 is stored as '<V2'.
+bf16 inputs may also be f4, which is rounded. Expected outputs may be f4, which
+is compared unrounded.
 
 Exit codes:
   0  success
   1  bad input: a file is missing, malformed, or doesn't fit the program
   2  wrong usage
   3  an output differs from its --expect file (outputs are written nevertheless)
-  4  a rank failed, the ranks made no progress, or a loss isn't finite
+  4  a rank failed, the ranks made no progress, a loss isn't finite, or there is
+     not enough memory
   5  SIGINT or SIGTERM ended a training after a step; its checkpoint is written
 
 Examples:
@@ -285,12 +287,12 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_option("--weights", options.weights,
                  "the program's parameters: a safetensors file, the index of "
                  "several, or a directory with model.safetensors or its index, "
-                 "such as a folder of Hugging Face")
+                 "such as a Hugging Face model directory")
       ->type_name("PATH");
   app.add_option(
          "--random", options.random,
-         "draw parameters and inputs of floats that no file gives from this "
-         "seed: to time a program without its weights")
+         "fill float parameters and inputs that have no file with random "
+         "numbers of this seed, to time a program without its weights")
       ->check(isExactNumber)
       ->type_name("SEED");
   app.add_option("--output-weights", options.outputWeights,
@@ -376,9 +378,7 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag("--tf32", options.tf32,
                "let products of f32 round their operands to TF32")
       ->group(cuda);
-  app.add_flag("--no-graphs", options.noGraphs,
-               "enqueue each run, instead of capturing the second one and "
-               "replaying it from then on")
+  app.add_flag("--no-graphs", options.noGraphs, "don't use CUDA graphs")
       ->group(cuda);
   app.add_option(
          "--attention", options.attention,

@@ -61,7 +61,7 @@ protected:
       const YamlValue &key = map.getKey(i);
       if (map.getField(i).isNull() && !key.quoted &&
           StringRef(key.text).contains(':'))
-        report(key.loc, "'" + key.text + "' lacks a space behind ':'");
+        report(key.loc, "'" + key.text + "' needs a space after ':'");
       else if (seen.try_emplace(key.text, &key).second)
         handle(key, map.getField(i));
       else

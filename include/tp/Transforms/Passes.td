@@ -234,7 +234,7 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
 }
 
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
-  let summary = "Remove, share, merge and cheapen collectives";
+  let summary = "Remove, share and merge collectives, and replace them by cheaper ones";
   let description = [{
     Rewrites collectives so that ranks exchange fewer bytes in fewer collectives. The following
     rewrites always apply:
@@ -368,7 +368,7 @@ def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
 }
 
 def OverlapCollectives : Pass<"tp-overlap-collectives", "::mlir::ModuleOp"> {
-  let summary = "Let collectives run beside computation";
+  let summary = "Overlap collectives with computation";
   let description = [{
     Splits each collective into a `tp.start`, right after its operand, and a `tp.wait`, before the
     first use, if there is something to compute in between. Starts keep their order, because all

@@ -64,7 +64,7 @@ private:
       edit = "use a size of the mesh dimension that divides " +
              std::to_string(majorSize) + ": " + listDivisors(majorSize);
     if (majorSize > 1 && isFused(*operand, majorSize))
-      edit = "this is a fused weight of " + std::to_string(majorSize) +
+      edit = "this is a packed weight of " + std::to_string(majorSize) +
              " parts: write {style: packed_colwise, blocks: " +
              std::to_string(majorSize) + "}";
     context.add(

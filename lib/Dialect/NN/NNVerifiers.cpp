@@ -193,7 +193,7 @@ static LogicalResult verifyNorm(OpT op, ArrayRef<Value> parameters) {
   int64_t normalized = op.getNormalized();
   if (normalized < 1 || normalized > input.getRank())
     return op.emitOpError()
-           << "can't normalise " << normalized << " dimensions of " << input;
+           << "can't normalize " << normalized << " dimensions of " << input;
   if (failed(verifyResultType(op)))
     return failure();
   for (Value parameter : parameters) {
@@ -202,7 +202,7 @@ static LogicalResult verifyNorm(OpT op, ArrayRef<Value> parameters) {
     auto type = cast<RankedTensorType>(parameter.getType());
     if (type.getShape() != input.getShape().take_back(normalized))
       return op.emitOpError()
-             << "weight and bias must have the shape of the normalised "
+             << "weight and bias must have the shape of the normalized "
                 "dimensions of "
              << input << ", found " << type;
   }
@@ -468,7 +468,7 @@ static LogicalResult verifyClassLoss(OpT op) {
 
 LogicalResult CrossEntropyOp::verify() {
   if (getLossParallel() && !getLabelSmoothing().isZero())
-    return emitOpError("loss_parallel has no label smoothing");
+    return emitOpError("loss_parallel doesn't support label smoothing");
   double smoothing = getLabelSmoothing().convertToDouble();
   if (!(smoothing >= 0 && smoothing <= 1))
     return emitOpError("label smoothing must be between 0 and 1");

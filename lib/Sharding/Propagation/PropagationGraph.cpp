@@ -154,7 +154,7 @@ LogicalResult Graph::addFunction(func::FuncOp function, unsigned instance,
                                  int64_t weight, ElidedLayers *elided) {
   if (!function.getBody().hasOneBlock())
     return function.emitError(
-        "only functions of one block can be parallelised");
+        "only functions of one block can be parallelized");
   active.insert(function);
   LogicalResult added =
       elided ? addEndLayers(*elided, instance)
@@ -170,11 +170,11 @@ LogicalResult Graph::addCall(CallOpInterface call, unsigned instance,
   if (!callee || callee.isExternal())
     return call->emitError(
         "calls a function without a body here; only calls of "
-        "functions of this module can be parallelised");
+        "functions of this module can be parallelized");
   if (active.contains(callee)) {
     InFlightDiagnostic diag =
         call->emitError() << "calls '@" << callee.getSymName()
-                          << "' within itself; recursion can't be parallelised";
+                          << "' within itself; recursion can't be parallelized";
     diag.attachNote(callee.getLoc()) << "the function is defined here";
     return diag;
   }
@@ -257,7 +257,7 @@ LogicalResult Graph::addRegionOp(RegionBranchOpInterface op, unsigned instance,
     if (!region.empty() && !region.hasOneBlock())
       return op->emitError(
           "has a region of several blocks; only regions of one "
-          "block can be parallelised");
+          "block can be parallelized");
   if (failed(checkTypes(op, op->getResultTypes(), "result")))
     return failure();
 
@@ -497,7 +497,7 @@ LogicalResult Graph::addOp(Operation *op, unsigned instance, int64_t weight) {
     return success();
   return op->emitError() << "'" << op->getName()
                          << "' has no sharding rule; it needs "
-                            "ShardingRuleOpInterface to be parallelised";
+                            "ShardingRuleOpInterface to be parallelized";
 }
 
 LogicalResult Graph::addBlock(Block &block, unsigned instance, int64_t weight) {

@@ -149,7 +149,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 mesh: {tp: 2}
 plan:
 # CHECK: :[[#@LINE+2]]:3: warning: the root module reshapes a dimension of size 24 to 3 × 8; {{.*}} [heads]
-# CHECK: :[[#@LINE+1]]:3: note: fix: this is a fused weight of 3 parts: write {style: packed_colwise, blocks: 3}
+# CHECK: :[[#@LINE+1]]:3: note: fix: this is a packed weight of 3 parts: write {style: packed_colwise, blocks: 3}
   qkv: ColwiseParallel
 
 # packed_colwise with the wrong number of blocks.

@@ -71,7 +71,7 @@ func.func @mask(%q: tensor<2x4x8x16xf32>, %m: tensor<8x4xi1>) {
 // -----
 
 func.func @norm(%x: tensor<2x8xf32>, %w: tensor<4xf32>) {
-  // expected-error@+1 {{weight and bias must have the shape of the normalised dimensions of 'tensor<2x8xf32>', found 'tensor<4xf32>'}}
+  // expected-error@+1 {{weight and bias must have the shape of the normalized dimensions of 'tensor<2x8xf32>', found 'tensor<4xf32>'}}
   %0 = nn.rms_norm %x weight %w over 1 eps 1.0e-5 : (tensor<2x8xf32>, tensor<4xf32>) -> tensor<2x8xf32>
   return
 }
@@ -79,7 +79,7 @@ func.func @norm(%x: tensor<2x8xf32>, %w: tensor<4xf32>) {
 // -----
 
 func.func @norm_dims(%x: tensor<2x8xf32>) {
-  // expected-error@+1 {{can't normalise 3 dimensions of 'tensor<2x8xf32>'}}
+  // expected-error@+1 {{can't normalize 3 dimensions of 'tensor<2x8xf32>'}}
   %0 = nn.layer_norm %x over 3 eps 1.0e-5 : (tensor<2x8xf32>) -> tensor<2x8xf32>
   return
 }
@@ -207,7 +207,7 @@ func.func @elementwise(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>) {
 // -----
 
 func.func @smoothed(%x: tensor<8x16xf32>, %t: tensor<8xi64>) {
-  // expected-error@+1 {{loss_parallel has no label smoothing}}
+  // expected-error@+1 {{loss_parallel doesn't support label smoothing}}
   %l = nn.cross_entropy mean %x, %t ignore -100 smoothing 0.1 loss_parallel : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<f32>
   return
 }
