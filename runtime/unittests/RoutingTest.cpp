@@ -111,13 +111,6 @@ TEST(SortTest, RefusesMoreResultsThanElements) {
 // Products of groups
 //===----------------------------------------------------------------------===//
 
-static std::vector<float> makeFloats(int64_t count, int64_t seed) {
-  std::vector<float> values(count);
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>((i * 37 + seed) % 23) / 8 - 1;
-  return values;
-}
-
 /// A is m x k; B's matrices lie by columns, like the weights of linear layers.
 static void checkProducts(const std::vector<int64_t> &bounds, int64_t m,
                           int64_t n, int64_t k, int64_t numThreads) {

@@ -89,6 +89,15 @@ inline testing::AssertionResult contains(const std::string &text,
          << "'" << part << "' is not in '" << text << "'";
 }
 
+/// `count` numbers between -1 and 2, which repeat after 23; others for another
+/// seed.
+inline std::vector<float> makeFloats(int64_t count, int64_t seed) {
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>((i * 37 + seed) % 23) / 8 - 1;
+  return values;
+}
+
 } // namespace tprt::test
 
 #endif // TPRT_UNITTESTS_TESTUTILS_H

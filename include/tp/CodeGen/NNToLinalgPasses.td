@@ -31,6 +31,38 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }
 
+def ConvertConvolutionToTPRT : Pass<"convert-convolution-to-tprt"> {
+  let summary = "Turn convolutions and what follows them into ops of the runtime";
+  let description = [{
+    `nn.convolution` with up to three spatial dimensions becomes `tprt.convolution`, which reads its
+    windows where they are. The ops after it become its bias, its addend and its activation, if
+    nothing else reads the values in between: what is added to each channel, one tensor that is
+    added, and an activation. In f32 and f64 the factors of channels become factors of the weight,
+    as those of a batch normalization with known statistics, but not in training steps, where a
+    value needs the same bits whenever it is computed. Programs for devices, and depthwise
+    convolutions, whose products would be of vectors, are left to `--convert-nn-to-linalg`.
+
+    ```mlir
+    %1 = nn.convolution %x, %w stride [1] padding [1] dilation [1]
+       : (tensor<2x8x16xf32>, tensor<4x8x3xf32>) -> tensor<2x4x16xf32>
+    %2 = nn.add %1, %bias : (tensor<2x4x16xf32>, tensor<4x1xf32>) -> tensor<2x4x16xf32>
+    %3 = nn.relu %2 : tensor<2x4x16xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %v = nn.reshape %bias : tensor<4x1xf32> -> tensor<4xf32>
+    %e = tensor.empty() : tensor<2x4x16xf32>
+    %3 = tprt.convolution %x, %w bias %v activation relu into %e
+        groups 1 stride [1] padding [1] dilation [1]
+      : tensor<2x8x16xf32>, tensor<4x8x3xf32> bias tensor<4xf32>
+        into tensor<2x4x16xf32> -> tensor<2x4x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
+}
+
 def ConvertRoutingToTPRT : Pass<"convert-routing-to-tprt"> {
   let summary = "Turn sorts and products of groups into ops of the runtime";
   let description = [{

@@ -154,6 +154,31 @@ tp::getRuntimeArguments(tprt::AttentionGradientOp op) {
               getStrides(op, op.getValueGradientMutable(), Column, Width)};
 }
 
+tprt_convolution_args tp::getRuntimeArguments(tprt::ConvolutionOp op) {
+  auto input = cast<MemRefType>(op.getInput().getType()),
+       weight = cast<MemRefType>(op.getWeight().getType()),
+       output = cast<MemRefType>(op.getOutput().getType());
+  int64_t groups = op.getGroups();
+  tprt_convolution_args args = {.dtype = getDtype(input.getElementType()),
+                                .activation = getActivation(op.getActivation()),
+                                .batch = input.getDimSize(0),
+                                .groups = groups,
+                                .in_channels = weight.getDimSize(1),
+                                .out_channels = weight.getDimSize(0) / groups};
+  size_t n = op.getStride().size(), missing = TPRT_CONVOLUTION_DIMS - n;
+  auto fill = [&](int64_t *list, ArrayRef<int64_t> values, int64_t other) {
+    std::fill_n(list, missing, other);
+    llvm::copy(values.take_back(n), list + missing);
+  };
+  fill(args.size, input.getShape(), 1);
+  fill(args.window, weight.getShape(), 1);
+  fill(args.count, output.getShape(), 1);
+  fill(args.stride, op.getStride(), 1);
+  fill(args.padding, op.getPadding(), 0);
+  fill(args.dilation, op.getDilation(), 1);
+  return args;
+}
+
 tprt_grouped_gemm_args tp::getRuntimeArguments(tprt::GroupedGemmOp op) {
   using Op = tprt::GroupedGemmOp;
   SmallVector<int64_t> sizes = op.getLoopSizes();

@@ -81,9 +81,9 @@ class ConvertTPRTToCalls
           TypeSwitch<Operation *, Value>(op)
               .Case<tprt::GemmOp, tprt::CollectiveOp, tprt::CollectiveStartOp,
                     tprt::CollectiveWaitOp, tprt::AttentionOp,
-                    tprt::AttentionGradientOp, tprt::GroupedGemmOp,
-                    tprt::SortOp, tprt::FillOp, gpu::LaunchFuncOp,
-                    tprt::ParallelOp, tprt::CheckIndexOp>(
+                    tprt::AttentionGradientOp, tprt::ConvolutionOp,
+                    tprt::GroupedGemmOp, tprt::SortOp, tprt::FillOp,
+                    gpu::LaunchFuncOp, tprt::ParallelOp, tprt::CheckIndexOp>(
                   [&](auto op) { return lower(b, op); });
       op->erase();
       returnUnlessOk(b, carryOut(b, status), exit);
@@ -339,6 +339,18 @@ class ConvertTPRTToCalls
          getPointer(b, op.getGradient()), getPointer(b, op.getQueryGradient()),
          getPointer(b, op.getKeyGradient()),
          getPointer(b, op.getValueGradient())});
+  }
+
+  Value lower(OpBuilder &b, tprt::ConvolutionOp op) {
+    Location loc = op.getLoc();
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_convolution),
+        {context,
+         getAddress(b, loc, "convolution_args_", getRuntimeArguments(op)),
+         getPointer(b, op.getInput()), getPointer(b, op.getWeight()),
+         getPointerOrNull(b, loc, op.getBias()),
+         getPointerOrNull(b, loc, op.getAddend()),
+         getPointer(b, op.getOutput())});
   }
 
   Value lower(OpBuilder &b, tprt::GroupedGemmOp op) {

@@ -63,6 +63,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
 
   // nn, tosa and tp ops → linalg and runtime ops.
   pm.addPass(createLocateOrigins());
+  if (!isForDevice) // where it still sees what is updated
+    pm.addPass(createConvertConvolutionToTPRT());
   pm.addPass(createCreateEntryPoint());
   pm.addPass(createConvertAttentionToTPRT());
   if (!isForDevice)

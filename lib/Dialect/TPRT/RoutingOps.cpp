@@ -11,37 +11,6 @@
 using namespace mlir;
 using namespace mlir::tprt;
 
-/// The runtime takes dense buffers. A view with gaps goes through a copy.
-template <typename OpT>
-static LogicalResult
-bufferizeDense(OpT op, RewriterBase &rewriter,
-               const bufferization::BufferizationOptions &options,
-               bufferization::BufferizationState &state) {
-  SmallVector<Value> buffers, outputs;
-  for (OpOperand &operand : op->getOpOperands()) {
-    FailureOr<Value> buffer =
-        getBuffer(rewriter, operand.get(), options, state);
-    if (failed(buffer))
-      return failure();
-    FailureOr<Value> dense =
-        getDense(rewriter, op.getLoc(), *buffer,
-                 /*copy=*/!op.isDpsInit(&operand), options);
-    if (failed(dense))
-      return failure();
-    buffers.push_back(*dense);
-    if (op.isDpsInit(&operand))
-      outputs.push_back(*buffer);
-  }
-  OpT::create(rewriter, op.getLoc(), TypeRange(), buffers, op->getAttrs());
-  for (auto [dense, output] :
-       llvm::zip_equal(ArrayRef(buffers).take_back(outputs.size()), outputs))
-    if (dense != output &&
-        failed(options.createMemCpy(rewriter, op.getLoc(), dense, output)))
-      return failure();
-  bufferization::replaceOpWithBufferizedValues(rewriter, op, outputs);
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // GroupedGemmOp
 //===----------------------------------------------------------------------===//

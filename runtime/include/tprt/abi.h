@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 5
+#define TPRT_ABI_VERSION 6
 
 /// The value of "schema" in a manifest.
 #define TPRT_MANIFEST_SCHEMA 4
@@ -161,6 +161,25 @@ typedef struct tprt_grouped_gemm_args {
   int64_t c_group, c_row;
 } tprt_grouped_gemm_args;
 
+enum { TPRT_CONVOLUTION_DIMS = 3 };
+
+/// A convolution of dense tensors. The input is batch x (groups * in_channels)
+/// x size, the weight (groups * out_channels) x in_channels x window, the
+/// output batch x (groups * out_channels) x count. With fewer spatial
+/// dimensions the first ones have size, window and count 1.
+typedef struct tprt_convolution_args {
+  int64_t dtype;      ///< TPRT_F32 .. TPRT_BF16, of all operands
+  int64_t activation; ///< a tprt_activation
+  int64_t batch, groups;
+  int64_t in_channels, out_channels; ///< of one group
+  int64_t size[TPRT_CONVOLUTION_DIMS], window[TPRT_CONVOLUTION_DIMS],
+      count[TPRT_CONVOLUTION_DIMS];
+  /// Element k of window p is element p * stride + k * dilation - padding of
+  /// the input, which is 0 outside of its bounds.
+  int64_t stride[TPRT_CONVOLUTION_DIMS], padding[TPRT_CONVOLUTION_DIMS],
+      dilation[TPRT_CONVOLUTION_DIMS];
+} tprt_convolution_args;
+
 /// Sorting along the middle one of three dimensions, of dense arrays: the input
 /// is outer x size x inner, the results are outer x count x inner.
 typedef struct tprt_sort_args {
@@ -250,6 +269,16 @@ TPRT_API int32_t tprt_attention_gradient(
     tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
+
+/// output = activation(convolution(input, weight) (+ bias of the channel) (+
+/// addend)). `bias` is null or holds an element per output channel. `addend` is
+/// null or like the output, which it may be. f16 and bf16 are computed in f32
+/// and rounded once.
+TPRT_API int32_t tprt_convolution(tprt_rank *ctx,
+                                  const tprt_convolution_args *args,
+                                  const void *input, const void *weight,
+                                  const void *bias, const void *addend,
+                                  void *output);
 
 /// For each group g, its rows of C = its rows of A * B[g]; rows in no group
 /// become 0, and those in several ones a sum. With sums_rows, C[g] = (its rows of A)^T * its rows of B. f16 and

@@ -344,7 +344,7 @@ static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               float *c, int64_t rowC,
                               const Epilogue<float> &epilogue,
                               const GemmState &state) {
-  const int64_t panel = getPackedSize<float>(1, 1);
+  const int64_t panel = getPanelColumns<float>();
   int64_t numPanels = (n + panel - 1) / panel;
   int64_t numParts = state.countThreads(2.0 * m * n * k, numPanels);
   parallelFor(numParts, numParts, [&](int64_t part) {
@@ -417,9 +417,14 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
             convertRows(dtype, part.addend, part.rowAddend, rows, cols, blockC);
         const float *factor = convertRows(dtype, part.factor, part.rowFactor,
                                           rows, cols, blockFactor);
-        multiplyByThreads(
-            rows, cols, args.k, left, right, blockC, cols,
-            {bias, addend, cols, epilogue.activation, factor, cols}, state);
+        multiplyByThreads(rows, cols, args.k, left, right, blockC, cols,
+                          {.bias = bias,
+                           .addend = addend,
+                           .rowAddend = cols,
+                           .activation = epilogue.activation,
+                           .factor = factor,
+                           .rowFactor = cols},
+                          state);
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);

@@ -19,12 +19,14 @@ static constexpr int64_t blockRows = 264;
 static constexpr int64_t maxDepth = 384;
 
 /// One tile: rows x columns elements of C = a * panel, over `depth` terms. The
-/// sums start from `init`, a row of the tile's width, or from zero if it is
-/// null. If `addend`, which may be C, isn't null, it is added to them.
+/// sums start from `init`, a row of the tile's width, from `rowInit`, a column
+/// of its height, or from zero if both are null. If `addend`, which may be C,
+/// isn't null, it is added to them.
 template <typename T>
 using TileFunction = void (*)(int64_t depth, const T *a, int64_t rowA,
-                              int64_t colA, const T *panel, const T *init, T *c,
-                              int64_t rowC, const T *addend, int64_t rowAddend);
+                              int64_t colA, const T *panel, const T *init,
+                              const T *rowInit, T *c, int64_t rowC,
+                              const T *addend, int64_t rowAddend);
 
 static constexpr int maxTileRows = 12;
 
@@ -43,17 +45,18 @@ struct TileSet {
 
 template <typename T, int vectorBytes, int numVectors, int rows>
 TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
-                              int64_t colA, const T *panel, const T *init, T *c,
-                              int64_t rowC, const T *addend,
-                              int64_t rowAddend) {
+                              int64_t colA, const T *panel, const T *init,
+                              const T *rowInit, T *c, int64_t rowC,
+                              const T *addend, int64_t rowAddend) {
   typedef T Vector
       __attribute__((vector_size(vectorBytes), aligned(alignof(T)), may_alias));
   constexpr int width = vectorBytes / sizeof(T);
   Vector sums[rows][numVectors];
   for (int i = 0; i < rows; ++i)
     for (int v = 0; v < numVectors; ++v)
-      sums[i][v] =
-          init ? *reinterpret_cast<const Vector *>(init + v * width) : Vector{};
+      sums[i][v] = init ? *reinterpret_cast<const Vector *>(init + v * width)
+                   : rowInit ? Vector{} + rowInit[i]
+                             : Vector{};
   for (int64_t p = 0; p < depth; ++p) {
     Vector right[numVectors];
     for (int v = 0; v < numVectors; ++v)
@@ -131,11 +134,13 @@ TPRT_INLINE void packPanel(Matrix<const T> source, int64_t k, int64_t given,
 /// row of the panel, and for an element of A.
 #define TPRT_TILES(NAME, TARGET, BYTES, VECTORS, ROWS)                         \
   template <typename T, int rows>                                              \
-  TARGET static void NAME##Tile(                                               \
-      int64_t depth, const T *a, int64_t rowA, int64_t colA, const T *panel,   \
-      const T *init, T *c, int64_t rowC, const T *addend, int64_t rowAddend) { \
+  TARGET static void NAME##Tile(int64_t depth, const T *a, int64_t rowA,       \
+                                int64_t colA, const T *panel, const T *init,   \
+                                const T *rowInit, T *c, int64_t rowC,          \
+                                const T *addend, int64_t rowAddend) {          \
     multiplyTile<T, BYTES, VECTORS, rows>(depth, a, rowA, colA, panel, init,   \
-                                          c, rowC, addend, rowAddend);         \
+                                          rowInit, c, rowC, addend,            \
+                                          rowAddend);                          \
   }                                                                            \
   template <typename T>                                                        \
   TARGET static void NAME##PackPanel(Matrix<const T> source, int64_t k,        \
@@ -172,8 +177,13 @@ static const TileSet<T> &getTiles() {
 }
 
 template <typename T>
+int64_t tprt::getPanelColumns() {
+  return getTiles<T>().columns;
+}
+
+template <typename T>
 int64_t tprt::getPackedSize(int64_t k, int64_t n) {
-  int64_t columns = getTiles<T>().columns;
+  int64_t columns = getPanelColumns<T>();
   return (n + columns - 1) / columns * columns * k;
 }
 
@@ -189,10 +199,11 @@ void tprt::pack(Matrix<const T> source, int64_t k, int64_t n, T *packed) {
 template <typename T>
 static void multiplyEdge(TileFunction<T> function, int64_t rows,
                          int64_t columns, int64_t given, int64_t depth,
-                         Matrix<const T> a, const T *panel, const T *init, T *c,
-                         int64_t rowC, const T *addend, int64_t rowAddend) {
+                         Matrix<const T> a, const T *panel, const T *init,
+                         const T *rowInit, T *c, int64_t rowC, const T *addend,
+                         int64_t rowAddend) {
   alignas(64) T tile[maxTileRows * 128 / sizeof(T)];
-  function(depth, a.data, a.row, a.col, panel, init, tile, columns,
+  function(depth, a.data, a.row, a.col, panel, init, rowInit, tile, columns,
            /*addend=*/nullptr, 0);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < given; ++j) {
@@ -203,7 +214,7 @@ static void multiplyEdge(TileFunction<T> function, int64_t rows,
 
 /// Computes `height` rows of the product, over `depth` terms, the first of
 /// which is row `begin` of B. `epilogue` is for these rows and terms: the first
-/// terms have the bias and the addend, the last ones the rest.
+/// terms have the biases and the addend, the last ones the rest.
 template <typename T>
 static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
                           int64_t begin, int64_t depth, Matrix<const T> a,
@@ -236,11 +247,12 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
       T *corner = c + top * rowC + j;
       TileFunction<T> function = tiles.functions[rows];
       if (given == tiles.columns)
-        function(depth, block.data, a.row, a.col, panel, start, corner, rowC,
-                 part.addend, part.rowAddend);
+        function(depth, block.data, a.row, a.col, panel, start, part.rowBias,
+                 corner, rowC, part.addend, part.rowAddend);
       else
         multiplyEdge(function, rows, tiles.columns, given, depth, block, panel,
-                     start, corner, rowC, part.addend, part.rowAddend);
+                     start, part.rowBias, corner, rowC, part.addend,
+                     part.rowAddend);
       if (isChanged) // while the tile is in the first-level cache
         activate(part.activation, rows, given, corner, rowC, part.factor,
                  part.rowFactor);
@@ -278,7 +290,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
       int64_t depth = std::min(maxDepth, k - begin);
       Epilogue<T> part = whole;
       if (begin > 0) { // add to the sums so far
-        part.bias = nullptr;
+        part.bias = part.rowBias = nullptr;
         part.addend = block;
         part.rowAddend = rowC;
       }
@@ -297,6 +309,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
 }
 
 #define TPRT_INSTANTIATE(T)                                                    \
+  template int64_t tprt::getPanelColumns<T>();                                 \
   template int64_t tprt::getPackedSize<T>(int64_t, int64_t);                   \
   template void tprt::pack<T>(Matrix<const T>, int64_t, int64_t, T *);         \
   template void tprt::multiplyPacked<T>(int64_t, int64_t, int64_t,             \

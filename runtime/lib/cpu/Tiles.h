@@ -37,8 +37,12 @@ struct Matrix {
 template <typename T>
 int64_t getPackedSize(int64_t k, int64_t n);
 
-/// Writes a k x n matrix as packed panels. Each holds as many columns as a tile
-/// of this CPU, one row after the other; missing columns are zero.
+/// The number of columns of a panel, those of a tile of this CPU.
+template <typename T>
+int64_t getPanelColumns();
+
+/// Writes a k x n matrix as packed panels. Each holds its columns one row after
+/// the other; missing columns are zero.
 template <typename T>
 void pack(Matrix<const T> source, int64_t k, int64_t n, T *packed);
 
@@ -52,8 +56,9 @@ struct Packed {
 /// The operations on sums of products, as in tprt_gemm.
 template <typename T>
 struct Epilogue {
-  const T *bias = nullptr;   ///< null, or an element per column
-  const T *addend = nullptr; ///< null, or m x n; may be C
+  const T *bias = nullptr;    ///< null, or an element per column
+  const T *rowBias = nullptr; ///< null, or an element per row
+  const T *addend = nullptr;  ///< null, or m x n; may be C
   int64_t rowAddend = 0;
   int64_t activation = TPRT_NO_ACTIVATION;
   const T *factor = nullptr; ///< null, or m x n
@@ -64,6 +69,8 @@ struct Epilogue {
     Epilogue part = *this;
     if (bias)
       part.bias += column;
+    if (rowBias)
+      part.rowBias += row;
     if (addend)
       part.addend += row * rowAddend + column;
     if (factor)
@@ -72,9 +79,9 @@ struct Epilogue {
   }
 };
 
-/// C = activation(A * B (+ bias in every row) (+ addend)) (* factor). A is m x
-/// k, B the first k rows and n columns of what was packed, C is m x n with unit
-/// column stride.
+/// C = activation(A * B (+ bias in every row, or rowBias in every column) (+
+/// addend)) (* factor). A is m x k, B the first k rows and n columns of what was
+/// packed, C is m x n with unit column stride.
 template <typename T>
 void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
                     Packed<T> b, T *c, int64_t rowC,
@@ -85,7 +92,7 @@ template <typename T>
 void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
                     Packed<T> b, T *c, int64_t rowC, bool accumulate) {
   multiplyPacked<T>(m, n, k, a, b, c, rowC,
-                    {nullptr, accumulate ? c : nullptr, rowC});
+                    {.addend = accumulate ? c : nullptr, .rowAddend = rowC});
 }
 
 } // namespace tprt

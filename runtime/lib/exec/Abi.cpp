@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cpu/Attention.h"
+#include "cpu/Convolution.h"
 #include "cpu/GroupedGemm.h"
 #include "cpu/Sort.h"
 #include "exec/Rank.h"
@@ -151,6 +152,15 @@ static void requireHost(const tprt_rank &rank) {
   if (rank.stream)
     throw executionError("the program makes a call for the host, but its "
                          "manifest says that it is for a device");
+}
+
+int32_t tprt_convolution(tprt_rank *ctx, const tprt_convolution_args *args,
+                         const void *input, const void *weight,
+                         const void *bias, const void *addend, void *output) {
+  return guarded(*ctx, [&] {
+    requireHost(*ctx);
+    convolution(*args, {input, weight, bias, addend, output}, ctx->gemm);
+  });
 }
 
 int32_t tprt_grouped_gemm(tprt_rank *ctx, const tprt_grouped_gemm_args *args,

@@ -348,6 +348,50 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
   }];
 }
 
+def TPRT_ConvolutionOp : TPRT_DestinationOp<"convolution", "false", "Equivalent",
+                                            [AttrSizedOperandSegments,
+                                             DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
+  let summary = "Convolve, and add and apply what follows";
+  let description = [{
+    `output = activation(convolution(input, weight) (+ bias) (+ addend))`, as PyTorch's `conv1d` to
+    `conv3d` and `nn.convolution` define it: the input is (b, groups · c, s…), the weight (groups ·
+    m, c, k…), the output (b, groups · m, p…). The bias has an element for each output channel, the
+    addend is like the output. f16 and bf16 are computed in f32 and rounded once, at the end.
+    `nn.convolution` and the ops after it become this op.
+
+    ```mlir
+    %r = tprt.convolution %x, %w bias %b addend %y activation relu into %init
+        groups 1 stride [1, 1] padding [1, 1] dilation [1, 1]
+      : tensor<2x8x16x16xf32>, tensor<4x8x3x3xf32> bias tensor<4xf32> addend tensor<2x4x16x16xf32>
+        into tensor<2x4x16x16xf32> -> tensor<2x4x16x16xf32>
+    ```
+
+    **Constraints:** (C1) one element type, floating point; (C2) one to three spatial dimensions,
+    each with a stride, a padding and a dilation; stride and dilation are positive, padding isn't
+    negative; (C3) the shapes have the form above.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "input", [MemRead]>:$input,
+                       Arg<TPRT_Buffer, "weight", [MemRead]>:$weight,
+                       Arg<Optional<TPRT_Buffer>, "added to each channel", [MemRead]>:$bias,
+                       Arg<Optional<TPRT_Buffer>, "added", [MemRead]>:$addend,
+                       Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
+                       OptionalAttr<TPRT_Activation>:$activation,
+                       I64Attr:$groups,
+                       DenseI64ArrayAttr:$stride,
+                       DenseI64ArrayAttr:$padding,
+                       DenseI64ArrayAttr:$dilation);
+  let assemblyFormat = [{
+    $input `,` $weight (`bias` $bias^)? (`addend` $addend^)? (`activation` $activation^)?
+    `into` $output `groups` $groups `stride` $stride `padding` $padding `dilation` $dilation
+    attr-dict `:` type($input) `,` type($weight) (`bias` type($bias)^)? (`addend` type($addend)^)?
+    `into` type($output) (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getOutputMutable(); }
+  }];
+}
+
 def TPRT_GroupedGemmOp : TPRT_DestinationOp<"grouped_gemm", "false", "Equivalent",
                                             [DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let summary = "Multiply groups of rows";
