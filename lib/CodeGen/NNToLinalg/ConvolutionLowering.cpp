@@ -29,7 +29,7 @@ static Operand readWindows(ImplicitLocOpBuilder &b, OpT op, Value input,
                            unsigned firstElement) {
   RankedTensorType type = getTensorType(input);
   size_t n = size.size(), lead = type.getRank() - n;
-  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<int64_t> shape(type.getShape()), covered(shape);
   SmallVector<OpFoldResult> low(lead, b.getIndexAttr(0)), high(low);
   SmallVector<AffineExpr> exprs;
   for (size_t dim = 0; dim < lead; ++dim)
@@ -37,15 +37,27 @@ static Operand readWindows(ImplicitLocOpBuilder &b, OpT op, Value input,
   for (size_t i = 0; i < n; ++i) {
     int64_t stride = op.getStride()[i], dilation = op.getDilation()[i],
             padding = op.getPadding()[i];
+    // Exactly what the windows cover: linalg infers it from the loops.
     int64_t end = stride * (counts[i] - 1) + dilation * (size[i] - 1) + 1;
-    int64_t inside = padding + shape[lead + i];
-    shape[lead + i] = std::max(inside, end);
-    low.push_back(b.getIndexAttr(padding));
-    high.push_back(b.getIndexAttr(shape[lead + i] - inside));
+    if (counts[i] == 0)
+      end = padding + shape[lead + i];
+    int64_t before = std::min(padding, end);
+    int64_t inside = std::min(end - before, shape[lead + i]);
+    covered[lead + i] = inside;
+    shape[lead + i] = end;
+    low.push_back(b.getIndexAttr(before));
+    high.push_back(b.getIndexAttr(end - before - inside));
     exprs.push_back(b.getAffineDimExpr(firstPosition + i) * stride +
                     b.getAffineDimExpr(firstElement + i) * dilation);
   }
-  if (type.getShape() != ArrayRef(shape)) {
+  if (type.getShape() != ArrayRef(covered)) {
+    SmallVector<OpFoldResult> offsets(covered.size(), b.getIndexAttr(0)),
+        strides(covered.size(), b.getIndexAttr(1));
+    input = tensor::ExtractSliceOp::create(
+        b, type.clone(covered), input, offsets,
+        getAsIndexOpFoldResult(b.getContext(), covered), strides);
+  }
+  if (covered != shape) {
     Value scalar = getScalar(b, type.getElementType(), outside);
     input =
         tensor::PadOp::create(b, type.clone(shape), input, low, high, scalar);

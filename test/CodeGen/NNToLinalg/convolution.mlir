@@ -64,3 +64,19 @@ func.func @fold(%x: tensor<2x3x4xf32>) -> (tensor<2x8xf32>, tensor<2x12xf32>) {
   %1 = nn.fold %x stride [3] padding [0] dilation [1] : tensor<2x3x4xf32> -> tensor<2x12xf32>
   return %0, %1 : tensor<2x8xf32>, tensor<2x12xf32>
 }
+
+// -----
+
+// Windows needn't cover the whole input, nor reach into it.
+// CHECK-LABEL: @covered
+// CHECK-SAME: %[[X:.+]]: tensor<2x3x4xf32>
+// CHECK: %[[PART:.+]] = tensor.extract_slice %[[X]][0, 0, 0] [2, 3, 3] [1, 1, 1]
+// CHECK-NOT: tensor.pad
+// CHECK: linalg.generic {{.*}} ins(%[[PART]] : tensor<2x3x3xf32>) outs(%{{.*}} : tensor<2x3x3x1xf32>)
+// CHECK: %[[NONE:.+]] = tensor.extract_slice %[[X]][0, 0, 0] [2, 3, 0] [1, 1, 1]
+// CHECK: tensor.pad %[[NONE]] low[0, 0, 2] high[0, 0, 0]
+func.func @covered(%x: tensor<2x3x4xf32>) -> (tensor<2x3x3x1xf32>, tensor<2x3x2x1xf32>) {
+  %0 = nn.windows %x stride [2] padding [0] dilation [1] outside 0.0 : tensor<2x3x4xf32> -> tensor<2x3x3x1xf32>
+  %1 = nn.windows %x stride [1] padding [5] dilation [1] outside 0.0 : tensor<2x3x4xf32> -> tensor<2x3x2x1xf32>
+  return %0, %1 : tensor<2x3x3x1xf32>, tensor<2x3x2x1xf32>
+}
