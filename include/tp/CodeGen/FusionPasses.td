@@ -35,6 +35,30 @@ def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def JoinInsertions : Pass<"tp-join-insertions", "::mlir::func::FuncOp"> {
+  let summary = "Turn long chains of insertions into concatenations";
+  let description = [{
+    A loop over time steps, once unrolled, stacks or writes its results one by one: a chain of
+    `tensor.insert_slice`. The analysis of bufferization needs time that grows faster than the square
+    of a chain's length. A chain of more than 16 insertions along one dimension becomes one
+    `tensor.concat`, which copies each piece once. Reads of a chain read the piece, or the tensor
+    before the chain, that holds their elements.
+
+    ```mlir
+    %0 = tensor.insert_slice %a into %init[0, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<20x4xf32>
+    %1 = tensor.insert_slice %b into %0[1, 0] [1, 4] [1, 1] : tensor<1x4xf32> into tensor<20x4xf32>
+    …
+    ```
+
+    becomes
+
+    ```mlir
+    %19 = tensor.concat dim(0) %a, %b, …
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
   let summary = "Give each op its own initial value";
   let description = [{

@@ -91,6 +91,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   cleanUp();
 
   // Buffers. No CSE in between: it would share initial values again.
+  pm.addNestedPass<func::FuncOp>(createJoinInsertions());
   pm.addNestedPass<func::FuncOp>(createSplitSharedInits());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
   bufferization::OneShotBufferizePassOptions bufferize;
