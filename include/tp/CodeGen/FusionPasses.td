@@ -14,7 +14,9 @@ def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
     copies are fused into contractions, because contractions become GEMM calls. If the only use of a
     contraction adds a bias along the last dimension, the bias becomes the contraction's initial
     value. In f16 and bf16 so does a bias along another dimension, that of a convolution's channels,
-    so that the sum is rounded once; GEMM's epilogue adds one along the last dimension.
+    so that the sum is rounded once; GEMM's epilogue adds one along the last dimension. Other sums
+    that are rounded to f16 or bf16, those of a depthwise convolution, are rounded after their bias
+    is added.
 
     ```mlir
     %0 = linalg.generic … ins(%a, %w) outs(%zeros) { mulf, addf }     // contraction

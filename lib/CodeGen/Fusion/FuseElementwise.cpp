@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/CodeGen/Passes.h"
 
@@ -97,36 +98,129 @@ bool shouldFuse(OpOperand *operand) {
          (isOnlyReader || (isShort && isSmallerBefore(producer)));
 }
 
+unsigned getRank(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getRank();
+}
+
+/// Whether the op is the sum of its two inputs, in types of 16 bits that of
+/// their values in f32.
+bool isSum(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumResults() != 1 ||
+      op.getNumReductionLoops() != 0 ||
+      !op.getIndexingMapsArray()[2].isIdentity())
+    return false;
+  Block &body = op.getRegion().front();
+  Value sum = body.getTerminator()->getOperand(0);
+  if (auto round = sum.getDefiningOp<arith::TruncFOp>())
+    sum = round.getIn();
+  auto add = sum.getDefiningOp<arith::AddFOp>();
+  if (!add)
+    return false;
+  auto isInput = [&](Value value, unsigned number) {
+    if (auto extend = value.getDefiningOp<arith::ExtFOp>())
+      value = extend.getIn();
+    return value == body.getArgument(number);
+  };
+  return (isInput(add.getLhs(), 0) && isInput(add.getRhs(), 1)) ||
+         (isInput(add.getLhs(), 1) && isInput(add.getRhs(), 0));
+}
+
+bool isNarrow(linalg::GenericOp op) {
+  return getElementTypeOrSelf(op.getResult(0)).getIntOrFloatBitWidth() == 16;
+}
+
+/// The dimension that an addend with `map` has alone.
+std::optional<unsigned> getBiasDim(AffineMap map) {
+  std::optional<unsigned> dim;
+  for (AffineExpr expr : map.getResults()) {
+    if (expr == getAffineConstantExpr(0, map.getContext()))
+      continue;
+    auto own = dyn_cast<AffineDimExpr>(expr);
+    if (!own || dim)
+      return std::nullopt;
+    dim = own.getPosition();
+  }
+  return dim;
+}
+
+/// Reshapes in a row that nothing else reads, the last one first.
+struct Reshapes {
+  SmallVector<Operation *> ops;
+  /// What they reshape.
+  Value source;
+
+  explicit Reshapes(Value result) : source(result) {
+    while (source.hasOneUse() &&
+           isa_and_present<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(
+               source.getDefiningOp())) {
+      ops.push_back(source.getDefiningOp());
+      source = ops.back()->getOperand(0);
+    }
+  }
+
+  /// The dimensions of the source that dimension `dim` of the result consists
+  /// of; none if a reshape joins it with others.
+  std::optional<SmallVector<unsigned>> getSourceDims(unsigned dim) const {
+    SmallVector<unsigned> dims = {dim};
+    for (Operation *op : ops) {
+      SmallVector<unsigned> before;
+      if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+        for (unsigned d : dims)
+          llvm::append_range(before, collapse.getReassociationIndices()[d]);
+      } else {
+        auto groups = cast<tensor::ExpandShapeOp>(op).getReassociationIndices();
+        for (auto [i, group] : llvm::enumerate(groups))
+          if (group.size() == 1 && llvm::is_contained(dims, group.front()))
+            before.push_back(i);
+      }
+      if (before.size() < dims.size())
+        return std::nullopt;
+      dims = before;
+    }
+    return dims;
+  }
+
+  /// The same reshapes of `value`, which has the source's shape.
+  Value repeat(RewriterBase &rewriter, Value value) const {
+    for (Operation *op : llvm::reverse(ops)) {
+      Type type = cast<RankedTensorType>(op->getResult(0).getType())
+                      .clone(getElementTypeOrSelf(value));
+      value = clone(rewriter, op, type, value)->getResult(0);
+    }
+    return value;
+  }
+};
+
 /// contraction(init = 0) + bias along one dimension → contraction(init = bias),
-/// if nothing else reads the contraction. The other dimensions may be reshaped
-/// in between. In f32 and f64 the dimension is the last one, whose bias a GEMM
-/// adds. In types of 16 bits the contraction then rounds once, where a separate
-/// sum would round again; the epilogue of a GEMM adds a bias along the last
+/// if nothing else reads the contraction. It may be reshaped in between, and
+/// the dimension may consist of several, a convolution's groups and their
+/// channels. In f32 and f64 it is the last one, whose bias a GEMM adds. In
+/// types of 16 bits the contraction then rounds once, where a separate sum
+/// would round again; the epilogue of a GEMM adds a bias along the last
 /// dimension without that.
 struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(linalg::GenericOp add,
                                 PatternRewriter &rewriter) const override {
-    if (add.getNumDpsInputs() != 2 || add.getNumResults() != 1 ||
-        add.getNumReductionLoops() != 0 || !isSum(add) ||
-        !add.getIndexingMapsArray()[2].isIdentity())
+    if (!isSum(add))
       return failure();
-    bool isNarrow =
-        getElementTypeOrSelf(add.getResult(0)).getIntOrFloatBitWidth() == 16;
     for (unsigned i : {0, 1}) {
       OpOperand *sum = add.getDpsInputOperand(i);
       OpOperand *bias = add.getDpsInputOperand(1 - i);
-      auto expand = sum->get().getDefiningOp<tensor::ExpandShapeOp>();
-      Value product = expand ? expand.getSrc() : sum->get();
+      Reshapes reshapes(sum->get());
+      Value product = reshapes.source;
       auto contraction = product.getDefiningOp<linalg::GenericOp>();
-      if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
-          !sum->get().hasOneUse() ||
-          !add.getMatchingIndexingMap(sum).isIdentity())
-        continue;
       std::optional<unsigned> dim =
-          getBiasDim(add.getMatchingIndexingMap(bias), expand);
-      if (!dim || isNarrow == (*dim + 1 == getRank(product)))
+          getBiasDim(add.getMatchingIndexingMap(bias));
+      if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
+          !add.getMatchingIndexingMap(sum).isIdentity() || !dim)
+        continue;
+      auto dims = reshapes.getSourceDims(*dim);
+      if (!dims)
+        continue;
+      bool isLast = dims->back() + 1 == getRank(product);
+      if (isNarrow(add) ? isLast : !isLast || dims->size() > 1)
         continue;
       auto fill = contraction.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
       if (!fill || !isZeroFloat(fill.value()))
@@ -136,84 +230,99 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
       AffineMap identity = rewriter.getMultiDimIdentityMap(getRank(product));
       SmallVector<utils::IteratorType> parallel(getRank(product),
                                                 utils::IteratorType::parallel);
-      Value vector = dropUnits(bias->get(), rewriter, loc);
+      auto type = cast<RankedTensorType>(product.getType());
+      SmallVector<int64_t> shape = llvm::map_to_vector(
+          *dims, [&](unsigned d) { return type.getDimSize(d); });
+      Value addend = reshapeBias(bias->get(), shape, rewriter, loc);
       auto init = linalg::GenericOp::create(
-          rewriter, loc, product.getType(), vector, fill.output(),
-          ArrayRef<AffineMap>{identity.getSubMap(*dim), identity}, parallel,
+          rewriter, loc, type, addend, fill.output(),
+          ArrayRef<AffineMap>{identity.getSubMap(*dims), identity}, parallel,
           [](OpBuilder &b, Location loc, ValueRange args) {
             linalg::YieldOp::create(b, loc, args[0]);
           });
       auto moved = cast<linalg::GenericOp>(rewriter.clone(*contraction));
       moved.getDpsInitsMutable().assign(init.getResults());
-      if (expand)
-        rewriter.replaceOpWithNewOp<tensor::ExpandShapeOp>(
-            add, expand.getResultType(), moved.getResult(0),
-            expand.getReassociationIndices());
-      else
-        rewriter.replaceOp(add, moved.getResults());
+      rewriter.replaceOp(add, reshapes.repeat(rewriter, moved.getResult(0)));
       return success();
     }
     return failure();
   }
 
 private:
-  static unsigned getRank(Value tensor) {
-    return cast<RankedTensorType>(tensor.getType()).getRank();
-  }
-
-  /// Whether the op is the sum of its two inputs, in types of 16 bits that of
-  /// their values in f32.
-  static bool isSum(linalg::GenericOp op) {
-    Block &body = op.getRegion().front();
-    Value sum = body.getTerminator()->getOperand(0);
-    if (auto round = sum.getDefiningOp<arith::TruncFOp>())
-      sum = round.getIn();
-    auto add = sum.getDefiningOp<arith::AddFOp>();
-    if (!add)
-      return false;
-    auto isInput = [&](Value value, unsigned number) {
-      if (auto extend = value.getDefiningOp<arith::ExtFOp>())
-        value = extend.getIn();
-      return value == body.getArgument(number);
-    };
-    return (isInput(add.getLhs(), 0) && isInput(add.getRhs(), 1)) ||
-           (isInput(add.getLhs(), 1) && isInput(add.getRhs(), 0));
-  }
-
-  /// The dimension of the product that an addend with `map` has alone, if the
-  /// product's reshape keeps this dimension.
-  static std::optional<unsigned> getBiasDim(AffineMap map,
-                                            tensor::ExpandShapeOp expand) {
-    std::optional<unsigned> dim;
-    for (AffineExpr expr : map.getResults()) {
-      if (expr == getAffineConstantExpr(0, map.getContext()))
-        continue;
-      auto own = dyn_cast<AffineDimExpr>(expr);
-      if (!own || dim)
-        return std::nullopt;
-      dim = own.getPosition();
-    }
-    if (!dim || !expand)
-      return dim;
-    for (auto [i, group] : llvm::enumerate(expand.getReassociationIndices()))
-      if (group.size() == 1 && group.front() == int64_t(*dim))
-        return i;
-    return std::nullopt;
-  }
-
-  /// `bias`, all of whose sizes but one are 1, as a vector.
-  static Value dropUnits(Value bias, RewriterBase &rewriter, Location loc) {
+  /// `bias`, all of whose sizes but one are 1, as a tensor of `shape`.
+  static Value reshapeBias(Value bias, ArrayRef<int64_t> shape,
+                           RewriterBase &rewriter, Location loc) {
     auto type = cast<RankedTensorType>(bias.getType());
-    if (type.getRank() == 1)
-      return bias;
-    return tensor::CollapseShapeOp::create(
-        rewriter, loc, type.clone({type.getNumElements()}), bias,
-        ReassociationIndices(llvm::to_vector(llvm::seq(type.getRank()))));
+    auto merge = [](int64_t rank) {
+      return ReassociationIndices(llvm::to_vector(llvm::seq(rank)));
+    };
+    if (type.getRank() > 1)
+      bias = tensor::CollapseShapeOp::create(
+          rewriter, loc, type.clone({type.getNumElements()}), bias,
+          merge(type.getRank()));
+    if (shape.size() > 1)
+      bias = tensor::ExpandShapeOp::create(
+          rewriter, loc, type.clone(shape), bias,
+          ArrayRef<ReassociationIndices>{merge(shape.size())});
+    return bias;
   }
 
   static bool isZeroFloat(Value value) {
     FloatAttr attr;
     return matchPattern(value, m_Constant(&attr)) && attr.getValue().isZero();
+  }
+};
+
+/// round(sum) + bias along one dimension, in a type of 16 bits → the sum and
+/// the bias in f32, rounded once, as a depthwise convolution with bias needs.
+struct AddBiasBeforeRounding : OpRewritePattern<linalg::GenericOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::GenericOp add,
+                                PatternRewriter &rewriter) const override {
+    if (!isSum(add) || !isNarrow(add))
+      return failure();
+    for (unsigned i : {0, 1}) {
+      Reshapes reshapes(add.getDpsInputOperand(i)->get());
+      auto round = reshapes.source.getDefiningOp<linalg::GenericOp>();
+      if (!round || !reshapes.source.hasOneUse() || !isRoundedSum(round) ||
+          !getBiasDim(
+              add.getMatchingIndexingMap(add.getDpsInputOperand(1 - i))))
+        continue;
+      SmallVector<Value> inputs(add.getDpsInputs());
+      inputs[i] = reshapes.repeat(rewriter, round.getDpsInputs()[0]);
+      rewriter.replaceOpWithNewOp<linalg::GenericOp>(
+          add, add.getResultTypes(), inputs, add.getDpsInits(),
+          add.getIndexingMapsArray(), add.getIteratorTypesArray(),
+          [](OpBuilder &b, Location loc, ValueRange args) {
+            SmallVector<Value> wide(args.take_front(2));
+            for (Value &value : wide)
+              if (!value.getType().isF32())
+                value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+            Value sum = arith::AddFOp::create(b, loc, wide[0], wide[1]);
+            linalg::YieldOp::create(
+                b, loc,
+                arith::TruncFOp::create(b, loc, args[2].getType(), sum)
+                    .getResult());
+          });
+      return success();
+    }
+    return failure();
+  }
+
+private:
+  /// Whether `round` rounds the elements of a reduction in f32 in their places.
+  static bool isRoundedSum(linalg::GenericOp round) {
+    Block &body = round.getRegion().front();
+    if (round.getNumDpsInputs() != 1 || body.getOperations().size() != 2 ||
+        !isa<arith::TruncFOp>(body.front()) ||
+        body.front().getOperand(0) != body.getArgument(0) ||
+        !getElementTypeOrSelf(round.getDpsInputs()[0]).isF32() ||
+        !llvm::all_of(round.getIndexingMapsArray(),
+                      [](AffineMap map) { return map.isIdentity(); }))
+      return false;
+    auto sum = round.getDpsInputs()[0].getDefiningOp<linalg::LinalgOp>();
+    return sum && sum.getNumReductionLoops() > 0;
   }
 };
 
@@ -224,7 +333,8 @@ class FuseElementwise : public tp::impl::FuseElementwiseBase<FuseElementwise> {
 
     RewritePatternSet patterns(context);
     linalg::populateElementwiseOpsFusionPatterns(patterns, shouldFuse);
-    patterns.add<FoldBiasIntoContraction>(context, /*benefit=*/2);
+    patterns.add<FoldBiasIntoContraction, AddBiasBeforeRounding>(context,
+                                                                 /*benefit=*/2);
     GreedyRewriteConfig config;
     config.setUseTopDownTraversal();
     if (failed(

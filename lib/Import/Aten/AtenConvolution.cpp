@@ -31,14 +31,15 @@ static Sizes paddingOf(AtenCall &call, ArrayRef<int64_t> kernel,
   return padding;
 }
 
+/// Sets the result, `result` plus the bias, if there is one.
 static LogicalResult addBias(AtenCall &call, ImportBuilder &b, Value result,
                              int64_t n) {
   if (call.has("bias")) {
-    Value bias = call.tensor("bias");
+    Value bias = castTo(b, call.tensor("bias"), elementOf(result));
     result = add(b, result,
                  b.reshape(bias, concat({shapeOf(bias)[0]}, Sizes(n, 1))));
   }
-  return call.result(result);
+  return call.result(castTo(b, result, call.resultElement()));
 }
 
 /// Groups of channels become a dimension before the channels.
@@ -66,9 +67,11 @@ static LogicalResult convolution(AtenCall &call, ImportBuilder &b) {
 }
 
 /// Each element of the input times the weight of its channel is a window of the
-/// result; windows that overlap are added up.
+/// result; windows that overlap are added up. The products aren't rounded to 16
+/// bits before that.
 static LogicalResult transposedConvolution(AtenCall &call, ImportBuilder &b) {
-  Value input = call.tensor("input"), weight = call.tensor("weight");
+  Value input = b.widen(call.tensor("input")),
+        weight = b.widen(call.tensor("weight"));
   ArrayRef<int64_t> filter = shapeOf(weight);
   int64_t n = filter.size() - 2, groups = call.integer("groups");
   ArrayRef<int64_t> kernel = filter.take_back(n), positions = shapeOf(input);

@@ -256,3 +256,91 @@ func.func @stored(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<8x16xf3
   } -> tensor<8x16xf32>
   return %1, %2 : tensor<8x16xf32>, tensor<8x16xf32>
 }
+
+// -----
+
+// The bias of a convolution with groups: the dimension of its channels is joined with that of the groups.
+
+#w = affine_map<(g, m, p, k) -> (g, m, k)>
+#x = affine_map<(g, m, p, k) -> (g, k, p)>
+#y = affine_map<(g, m, p, k) -> (g, m, p)>
+#id2 = affine_map<(c, p) -> (c, p)>
+#channel = affine_map<(c, p) -> (c)>
+
+// CHECK-DAG: #[[GROUP:.+]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-LABEL: @groups
+// CHECK-SAME: %[[B:[^:]+]]: tensor<16xbf16>
+// CHECK: %[[V:.+]] = tensor.expand_shape %[[B]] {{\[}}[0, 1]] output_shape [2, 8] : tensor<16xbf16> into tensor<2x8xbf16>
+// CHECK: %[[INIT:.+]] = linalg.generic {indexing_maps = [#[[GROUP]], #{{.+}}], {{.*}} ins(%[[V]] : tensor<2x8xbf16>)
+// CHECK: %[[Y:.+]] = linalg.generic {{.*}} outs(%[[INIT]]
+// CHECK: %[[R:.+]] = tensor.collapse_shape %[[Y]] {{\[}}[0, 1], [2]]
+// CHECK-NEXT: return %[[R]]
+func.func @groups(%w: tensor<2x8x4xbf16>, %x: tensor<2x4x6xbf16>, %b: tensor<16xbf16>) -> tensor<16x6xbf16> {
+  %zero = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<2x8x6xbf16>
+  %init = linalg.fill ins(%zero : bf16) outs(%e : tensor<2x8x6xbf16>) -> tensor<2x8x6xbf16>
+  %0 = linalg.generic {indexing_maps = [#w, #x, #y], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%w, %x : tensor<2x8x4xbf16>, tensor<2x4x6xbf16>) outs(%init : tensor<2x8x6xbf16>) {
+  ^bb0(%a: bf16, %c: bf16, %acc: bf16):
+    %p = arith.mulf %a, %c : bf16
+    %s = arith.addf %acc, %p : bf16
+    linalg.yield %s : bf16
+  } -> tensor<2x8x6xbf16>
+  %1 = tensor.collapse_shape %0 [[0, 1], [2]] : tensor<2x8x6xbf16> into tensor<16x6xbf16>
+  %e2 = tensor.empty() : tensor<16x6xbf16>
+  %2 = linalg.generic {indexing_maps = [#id2, #channel, #id2], iterator_types = ["parallel", "parallel"]}
+      ins(%1, %b : tensor<16x6xbf16>, tensor<16xbf16>) outs(%e2 : tensor<16x6xbf16>) {
+  ^bb0(%a: bf16, %c: bf16, %o: bf16):
+    %a32 = arith.extf %a : bf16 to f32
+    %c32 = arith.extf %c : bf16 to f32
+    %s = arith.addf %a32, %c32 : f32
+    %r = arith.truncf %s : f32 to bf16
+    linalg.yield %r : bf16
+  } -> tensor<16x6xbf16>
+  return %2 : tensor<16x6xbf16>
+}
+
+// -----
+
+// The sum of a depthwise convolution is rounded after its bias is added.
+
+#in = affine_map<(c, k) -> (c, k)>
+#out = affine_map<(c, k) -> (c)>
+#id1 = affine_map<(c) -> (c)>
+
+// CHECK-LABEL: @depthwise
+// CHECK: %[[SUM:.+]] = linalg.generic {{.*}}ins(%arg0 : tensor<8x3xbf16>)
+// CHECK: linalg.generic {{.*}}ins(%[[SUM]], %arg1 : tensor<8xf32>, tensor<8xbf16>)
+// CHECK-NEXT: ^bb0(%[[A:.+]]: f32, %[[C:.+]]: bf16, %{{.+}}: bf16):
+// CHECK-NEXT: %[[C32:.+]] = arith.extf %[[C]] : bf16 to f32
+// CHECK-NEXT: %[[S:.+]] = arith.addf %[[A]], %[[C32]] : f32
+// CHECK-NEXT: arith.truncf %[[S]] : f32 to bf16
+func.func @depthwise(%x: tensor<8x3xbf16>, %b: tensor<8xbf16>) -> tensor<8xbf16> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#in, #out], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x3xbf16>) outs(%init : tensor<8xf32>) {
+  ^bb0(%a: bf16, %acc: f32):
+    %a32 = arith.extf %a : bf16 to f32
+    %s = arith.addf %acc, %a32 : f32
+    linalg.yield %s : f32
+  } -> tensor<8xf32>
+  %e2 = tensor.empty() : tensor<8xbf16>
+  %1 = linalg.generic {indexing_maps = [#id1, #id1], iterator_types = ["parallel"]}
+      ins(%0 : tensor<8xf32>) outs(%e2 : tensor<8xbf16>) {
+  ^bb0(%a: f32, %o: bf16):
+    %r = arith.truncf %a : f32 to bf16
+    linalg.yield %r : bf16
+  } -> tensor<8xbf16>
+  %2 = linalg.generic {indexing_maps = [#id1, #id1, #id1], iterator_types = ["parallel"]}
+      ins(%1, %b : tensor<8xbf16>, tensor<8xbf16>) outs(%e2 : tensor<8xbf16>) {
+  ^bb0(%a: bf16, %c: bf16, %o: bf16):
+    %a32 = arith.extf %a : bf16 to f32
+    %c32 = arith.extf %c : bf16 to f32
+    %s = arith.addf %a32, %c32 : f32
+    %r = arith.truncf %s : f32 to bf16
+    linalg.yield %r : bf16
+  } -> tensor<8xbf16>
+  return %2 : tensor<8xbf16>
+}
