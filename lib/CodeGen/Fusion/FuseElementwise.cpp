@@ -63,11 +63,22 @@ bool isSmallerBefore(linalg::GenericOp op) {
   return read <= result + result / 16;
 }
 
+/// Whether another operand of `op` reads the same elements; the patterns that
+/// join the two come first. In a chain of ops that each read the last two, each
+/// op would otherwise be computed as often as both of these together.
+bool isReadTwice(OpOperand *operand, linalg::GenericOp op) {
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *other) {
+    return other != operand && other->get() == operand->get() &&
+           op.getMatchingIndexingMap(other) ==
+               op.getMatchingIndexingMap(operand);
+  });
+}
+
 /// Whether to compute the producer of `operand` inside of its reader.
 bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
-  if (!producer || !consumer)
+  if (!producer || !consumer || isReadTwice(operand, consumer))
     return false;
   // A contraction stays a plain sum of products, which GEMM computes.
   if (isContraction(producer))

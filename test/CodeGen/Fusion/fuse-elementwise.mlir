@@ -259,6 +259,47 @@ func.func @stored(%x: tensor<8x16xf32>, %y: tensor<8x16xf32>) -> (tensor<8x16xf3
 
 // -----
 
+// A chain of ops that each read the last two becomes one op, which computes each of them once.
+
+#id = affine_map<(i) -> (i)>
+
+// CHECK-LABEL: @chain
+// CHECK: linalg.generic {{.*}}ins(%arg0, %arg1
+// CHECK-COUNT-1: arith.mulf
+// CHECK-COUNT-3: arith.divf
+// CHECK-NOT: arith.divf
+// CHECK: return
+func.func @chain(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%x, %y : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.mulf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%0, %x : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.divf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%1, %0 : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.divf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]}
+      ins(%2, %1 : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.divf %a, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  return %3 : tensor<8xf32>
+}
+
+// -----
+
 // The bias of a convolution with groups: the dimension of its channels is joined with that of the groups.
 
 #w = affine_map<(g, m, p, k) -> (g, m, k)>
