@@ -89,6 +89,11 @@ INSTANTIATE_TEST_SUITE_P(
     Safetensors, SafetensorsMalformed,
     testing::Values(
         MalformedFile{"empty", "", "0 bytes, expected at least 8"},
+        MalformedFile{"pointer",
+                      "version https://git-lfs.github.com/spec/v1\n"
+                      "oid sha256:4d7a\nsize 988097824\n",
+                      "is a pointer of Git LFS instead of a safetensors file: "
+                      "fetch the file itself, with 'git lfs pull'"},
         MalformedFile{"foreign", "PK\3\4 a zip archive of some length",
                       "is truncated or not a safetensors file"},
         MalformedFile{"cut_header", makeFile("{\"a\": {}}", "").substr(0, 12),

@@ -153,6 +153,20 @@ TEST(Weights, Errors) {
                        "has no tensor 'e', which '"));
 }
 
+TEST(Weights, IncompleteDirectories) {
+  TestDirectory directory;
+  directory.write("config.json", "{}");
+  EXPECT_TRUE(contains(errorOf([&] { readWeights(directory / ""); }),
+                       "model.safetensors.index.json, only the model's "
+                       "configuration: download its weights as well"));
+  for (std::string number : {"1", "2", "3"})
+    directory.write("model-" + number + "-of-3.safetensors", "");
+  EXPECT_TRUE(contains(errorOf([&] { readWeights(directory / ""); }),
+                       "holds 'model-1-of-3.safetensors', "
+                       "'model-2-of-3.safetensors' … (1 more), but not "
+                       "model.safetensors.index.json"));
+}
+
 TEST(Weights, PicklesAreRefusedWithTheConversion) {
   TestDirectory directory;
   directory.write("pytorch_model.bin.index.json", "{}");

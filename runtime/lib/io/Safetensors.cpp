@@ -114,6 +114,11 @@ static constexpr uint64_t maxHeaderSize = 100'000'000;
 Safetensors Safetensors::open(const std::string &path) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::span<const std::byte> bytes = file->getBytes();
+  if (asText(bytes).starts_with("version https://git-lfs.github.com/spec/"))
+    throw inputError("'" + path +
+                     "' is a pointer of Git LFS instead of a safetensors file: "
+                     "fetch the file itself, with 'git lfs pull' in its "
+                     "repository");
   uint64_t headerSize = 0;
   if (bytes.size() < sizeof(headerSize))
     throw inputError("'" + path + "' is not a safetensors file: " +

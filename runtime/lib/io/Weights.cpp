@@ -78,6 +78,26 @@ static std::string convertPickles(const std::string &directory) {
          quoted + "'";
 }
 
+/// What a directory holds instead of weights that can be found, and what to do.
+static std::string describeLack(const std::string &directory) {
+  std::set<std::string> shards;
+  std::error_code error;
+  for (const fs::directory_entry &entry :
+       fs::directory_iterator(directory, error))
+    if (std::string name = entry.path().filename().string();
+        name.starts_with("model-") && name.ends_with(".safetensors"))
+      shards.insert(name);
+  if (!shards.empty())
+    return " holds " + quotedList({shards.begin(), shards.end()}, 2) +
+           ", but not model.safetensors.index.json, which says which weight is "
+           "in which file: download that file as well";
+  std::string lack = " holds neither model.safetensors nor "
+                     "model.safetensors.index.json";
+  if (fs::exists(directory + "/config.json", error))
+    lack += ", only the model's configuration: download its weights as well";
+  return lack;
+}
+
 /// The safetensors file or the index that a file or a directory stands for.
 static std::string findWeights(const std::string &path) {
   std::error_code error;
@@ -94,9 +114,7 @@ static std::string findWeights(const std::string &path) {
                      "safetensors files: write them with\n" +
                      convertPickles(path));
   if (!isSingle && !fs::exists(index, error))
-    throw inputError("directory '" + path +
-                     "' holds neither model.safetensors nor "
-                     "model.safetensors.index.json");
+    throw inputError("directory '" + path + "'" + describeLack(path));
   return isSingle ? single : index;
 }
 
