@@ -48,6 +48,9 @@ static std::string describeFile(llvm::StringRef path) {
         .str();
   if (head.starts_with("\x93NUMPY"))
     return ("this is a NumPy array, not a model" + kAdvice).str();
+  if (head.starts_with("version https://git-lfs.github.com/spec/"))
+    return "this is a pointer of Git LFS; fetch the file itself, with 'git lfs "
+           "pull' in its repository";
   // The name of the first record, at the place that zip files have it.
   if (head.starts_with("PK") &&
       head.substr(30).starts_with("serialized_exported_program"))

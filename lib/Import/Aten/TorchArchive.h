@@ -31,6 +31,10 @@ llvm::Expected<ArchiveFormat> identifyArchive(llvm::StringRef path);
 /// Whether `identifyArchive` gives `format`.
 bool isArchive(llvm::StringRef path, ArchiveFormat format);
 
+/// An error if the bytes of a record of the archive at `path` aren't those that
+/// were written: if its CRC-32 is another one.
+llvm::Error checkRecords(llvm::StringRef path);
+
 /// The error for a file that can't be loaded.
 llvm::Error makeLoadError(llvm::StringRef path, const llvm::Twine &why);
 

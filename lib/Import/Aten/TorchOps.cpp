@@ -434,6 +434,17 @@ OpRunner::Results OpRunner::runParts(const TorchOp &op, c10::Stack stack) {
   return runUnsupported(op, std::move(inputs));
 }
 
+/// What to do about an op of another library.
+static std::string adviseOnCustomOp(StringRef name) {
+  auto [library, op] = name.split("::");
+  if (op.empty() || library == "aten" || library == "prim")
+    return "";
+  return (", which isn't PyTorch's: replace it by PyTorch's ops, as "
+          "program.run_decompositions({torch.ops." +
+          library + "." + op + ".default: function}) does")
+      .str();
+}
+
 bool OpRunner::isKnown(const c10::FunctionSchema &schema) const {
   return handlers.count(baseName(schema)) || isComposite(schema);
 }
@@ -443,7 +454,7 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
   const c10::FunctionSchema *schema = op.schema;
   if (!op.execute) {
     problem(ImportProblem::UnsupportedOp, op.place,
-            "unsupported op '" + op.name + "'");
+            "unsupported op '" + op.name + "'" + adviseOnCustomOp(op.name));
     return std::nullopt;
   }
   bool computes = computesTensors(schema);

@@ -105,6 +105,8 @@ llvm::Expected<ImportedModel> TorchExportImporter::run(
   auto format = identifyArchive(path);
   if (!format)
     return format.takeError();
+  if (llvm::Error error = checkRecords(path))
+    return std::move(error);
   // No exception may leave, because the callers are compiled without
   // exceptions.
   std::unique_ptr<ExportArchive> archive;

@@ -49,6 +49,8 @@ llvm::Expected<ImportedModel> TorchScriptImporter::run(
   auto format = identifyArchive(path);
   if (!format)
     return format.takeError();
+  if (llvm::Error error = checkRecords(path))
+    return std::move(error);
   std::optional<torch::jit::Module> root;
   try {
     root = torch::jit::load(path.str(), at::kCPU);

@@ -20,8 +20,8 @@ class Unsupported(nn.Module):
         self.inner = self.Inner()
 
     def forward(self, x):
-        y = torch.cummax(x, 1)[0]
-        return self.inner(y) + torch.i0(x)[:, :3]
+        y = torch.nextafter(x, x + 1)
+        return self.inner(y) + torch.special.ndtri(x)[:, :3]
 
 
 class Branch(nn.Module):
@@ -183,6 +183,12 @@ def main():
     (directory / "truncated.pt").write_bytes(whole[: len(whole) // 2])
     (directory / "random.pt").write_bytes(bytes(range(256)) * 8)
     (directory / "empty.pt").write_bytes(b"")
+    (directory / "pointer.pt").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 988097824\n")
+    model = Mismatch()
+    torch.jit.script(model).save(str(directory / "changed.pt"))
+    changed = bytearray((directory / "changed.pt").read_bytes())
+    changed[changed.index(model.proj.weight.detach().numpy().tobytes())] ^= 1
+    (directory / "changed.pt").write_bytes(changed)
     torch.save(Mismatch().state_dict(), directory / "state_dict.pt")
     torch.save(Mismatch().state_dict(), directory / "legacy.pt", _use_new_zipfile_serialization=False)
 

@@ -38,7 +38,7 @@ class Unsupported(nn.Module):
         self.inner = Inner()
 
     def forward(self, x):
-        return self.inner(torch.cummax(x, 0)[0])
+        return self.inner(torch.nextafter(x, x + 1))
 
 
 class Item(nn.Module):
