@@ -500,6 +500,52 @@ torch.fft.irfft2(torch.complex(x, y), norm="ortho")
 torch.fft.hfft(torch.complex(x, y))
 F.conv_tbc(x, y.transpose(1, 2), t[:3])
 torch.searchsorted(x.sort()[0], y) # values
+torch.cumprod(x, 1)
+torch.cumprod(j, 2)
+torch.cumprod(x * (x > -0.5), 2)
+torch.cummax(x, 1)[0]
+torch.cummax(x, 1)[1]
+torch.cummax(i, 2)[1]
+torch.cummax(s, 0)[0] # values
+torch.cummax(s, 0)[1]
+torch.cummin(x, 2)[0]
+torch.cummin(s, 0)[1]
+torch.logcumsumexp(x * 9, 1)
+torch.logcumsumexp(s[1:3], 0) # values
+torch.vander(v) # values
+torch.cumprod(v[0], 0)
+torch.i0(x * 9)
+torch.special.i0e(x * 9)
+torch.special.i1(x * 9)
+torch.special.i1e(x * 9)
+torch.polygamma(0, p)
+torch.polygamma(1, x * 3)
+torch.polygamma(2, p)
+torch.polygamma(3, x * 3)
+torch.special.polygamma(6, p * 9)
+torch.gcd(i, j)
+torch.gcd(i * 1000000007, j * 1000000007)
+torch.lcm(i, j)
+torch.bitwise_and(i, j)
+torch.bitwise_and(i, -j)
+torch.bitwise_or(i, j)
+torch.bitwise_xor(i * 1000000007, j)
+torch.linalg.inv(m)
+torch.inverse(torch.stack([m, m.t()]))
+torch.linalg.solve(m, v)
+torch.linalg.solve(torch.stack([m.t(), m])[:, None], y.transpose(1, 2)[:, None])
+torch.linalg.solve(m, w, left=False)
+torch.linalg.solve(m[[2, 0, 3, 1]], v)
+torch.linalg.solve_triangular(m, w.t(), upper=True)
+torch.linalg.solve_triangular(m / 5, w, upper=False, left=False, unitriangular=True)
+torch.linalg.det(m)
+torch.det(m[[2, 0, 3, 1]])
+torch.linalg.det(m * 0) # values
+torch.linalg.slogdet(x[:, :, :3])[1]
+torch.linalg.slogdet(x[:, :, :3])[0]
+torch.logdet(m @ m.t())
+torch.linalg.cholesky(x @ x.mT + torch.eye(3))
+torch.linalg.cholesky(m @ m.t(), upper=True)
 """
 
 
@@ -507,19 +553,14 @@ torch.searchsorted(x.sort()[0], y) # values
 REFUSED = """
 torch.nextafter(x, y) # 'aten::nextafter(
 torch.special.ndtri(q) # 'aten::special_ndtri(
-torch.polygamma(1, p) # 'aten::polygamma(
-torch.i0(x) # 'aten::i0(
-torch.special.i0e(x) # 'aten::special_i0e(
-torch.gcd(i, j) # 'aten::gcd(
-torch.lcm(j, j + 1) # 'aten::lcm(
+torch.polygamma(21, p) # of order 21, expected at most 20
+torch.linalg.inv(torch.eye(65) * v[0]) # of a matrix of size 65, expected 1 to 64
+torch.linalg.eigh(m @ m.t())[0] # as a part of 'aten::linalg_eigh'
+torch.bincount(n.reshape(6)) # the shape of the result of 'aten::bincount(
+torch.unique(n) # depends on the data
 F.multilabel_margin_loss(x[0], torch.cat([n[:1], n[:1] * 0 - 1], 1)[:, :4].expand(3, 4)) # as a part of 'aten::multilabel_margin_loss'
 torch.complex(x, y).angle() # 'aten::angle(
 torch.fake_quantize_per_tensor_affine(x, 0.1, 0, -128, 127) # as a part of 'aten::fake_quantize_per_tensor_affine'
-torch.vander(v) # unsupported op 'aten::cumprod
-x.logcumsumexp(1) # as a part of 'aten::logcumsumexp'
-torch.linalg.inv(m) # as a part of 'aten::linalg_inv'
-torch.linalg.solve(m, v) # as a part of 'aten::linalg_solve'
-torch.bitwise_and(i, j) # of two integer tensors, expected a constant number as one of them
 torch.complex(x, y) # output 'output' has element type ComplexFloat
 F.pdist(x[0]) # as a part of 'aten::pdist'
 torch.rand_like(x) + x # its result is random

@@ -1,8 +1,9 @@
-//===- AtenArithmetic.cpp - remainders, signs, choices of numbers ---------===//
+//===- AtenArithmetic.cpp - Remainders, divisors, signs, choices ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AtenCall.h"
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -19,6 +20,35 @@ static LogicalResult fmod(AtenCall &call, ImportBuilder &b) {
         binary<nn::RemainderOp>(b, mul(b, x, sign), unary<nn::AbsOp>(b, y));
     return mul(b, rest, sign);
   });
+}
+
+/// The greatest common divisor, by Euclid's algorithm. Numbers of `width` bits
+/// need the most steps if they are Fibonacci numbers in a row.
+static Value greatestDivisor(ImportBuilder &b, Value x, Value y) {
+  unsigned width = elementOf(x).getIntOrFloatBitWidth();
+  auto steps =
+      static_cast<int>(std::ceil(width / std::log2(std::numbers::phi)));
+  x = unary<nn::AbsOp>(b, x), y = unary<nn::AbsOp>(b, y);
+  Value one = constantLike(b, x, 1);
+  for (int step = 0; step < steps; ++step) {
+    Value isDone = compare(b, ComparePredicate::EQ, y, 0.0);
+    Value rest = binary<nn::RemainderOp>(b, x, select(b, isDone, one, y));
+    x = select(b, isDone, x, y), y = rest;
+  }
+  return x;
+}
+
+template <bool isMultiple>
+static LogicalResult gcd(AtenCall &call, ImportBuilder &b) {
+  Type type = call.resultElement();
+  Value x = operand(call, b, "self", type), y = operand(call, b, "other", type);
+  Value divisor = greatestDivisor(b, x, y);
+  if (!isMultiple)
+    return call.result(divisor);
+  // Of 0 and 0, the multiple is 0.
+  divisor = binary<nn::MaximumOp>(b, divisor, constantLike(b, divisor, 1));
+  Value multiple = mul(b, binary<nn::DivOp>(b, x, divisor), y);
+  return call.result(unary<nn::AbsOp>(b, multiple));
 }
 
 static LogicalResult frac(AtenCall &call, ImportBuilder &b) {
@@ -88,6 +118,8 @@ static LogicalResult isInfinite(AtenCall &call, ImportBuilder &b) {
 
 void mlir::tp::addArithmeticOps(AtenTable &table) {
   table["fmod"] = {fmod, "self other"};
+  table["gcd"] = {gcd<false>, "self other"};
+  table["lcm"] = {gcd<true>, "self other"};
   table["frac"] = {frac, "self"};
   table["hypot"] = {hypot, "self other"};
   table["heaviside"] = {heaviside, "self values"};

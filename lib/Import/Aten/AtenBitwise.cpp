@@ -1,9 +1,9 @@
 //===- AtenBitwise.cpp - bits of integers ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The nn dialect has no ops on bits. With a constant they are arithmetic: a run
-// of bits is the remainder of a quotient by powers of 2, and a shift is a
-// product or a quotient.
+// The nn dialect has no ops on bits. They are arithmetic: a bit, or with a
+// constant a run of bits, is the remainder of a quotient by powers of 2, and a
+// shift is a product or a quotient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +52,27 @@ static Value keepBits(ImportBuilder &b, Value x, int64_t bits) {
   return sum;
 }
 
+/// x & y: the sum of the bits that are products of both. The highest bit is the
+/// sign.
+static Value keepCommonBits(ImportBuilder &b, Value x, Value y) {
+  Type type = elementOf(x);
+  unsigned sign = type.getIntOrFloatBitWidth() - 1;
+  auto isNegative = [&](Value v) {
+    return compare(b, ComparePredicate::LT, v, 0.0);
+  };
+  auto getBit = [&](Value v, unsigned bit) {
+    Value rest = binary<nn::FloorDivOp>(b, v, powerOf2(b, type, bit));
+    return binary<nn::RemainderOp>(b, rest, powerOf2(b, type, 1));
+  };
+  Value sum = keep(b, binary<nn::LogicalAndOp>(b, isNegative(x), isNegative(y)),
+                   powerOf2(b, type, sign));
+  for (unsigned bit = 0; bit < sign; ++bit) {
+    Value both = mul(b, getBit(x, bit), getBit(y, bit));
+    sum = add(b, sum, mul(b, both, powerOf2(b, type, bit)));
+  }
+  return sum;
+}
+
 static Value bitwiseNot(ImportBuilder &b, Value x) {
   return sub(b, b.scalar(elementOf(x), Scalar::of(int64_t(-1))), x);
 }
@@ -64,24 +85,23 @@ static LogicalResult bitwiseNot(AtenCall &call, ImportBuilder &b) {
 }
 
 /// An op on bits: `onBools` for booleans. For integers, `combine` makes it of
-/// x, the constant c, and x & c.
+/// x, y, and x & y.
 template <typename OnBools>
 static LogicalResult
 bitwise(AtenCall &call, ImportBuilder &b,
-        llvm::function_ref<Value(Value x, Value c, Value both)> combine) {
+        llvm::function_ref<Value(Value x, Value y, Value both)> combine) {
   Type type = call.resultElement();
+  Value self = operand(call, b, "self", type),
+        other = operand(call, b, "other", type);
   if (type.isInteger(1))
-    return call.result(binary<OnBools>(b, operand(call, b, "self", type),
-                                       operand(call, b, "other", type)));
-  bool isFirst = !call.isNumber("other");
-  StringRef constant = isFirst ? "self" : "other";
-  if (!call.isNumber(constant))
-    return call.unsupported("of two integer tensors, expected a constant "
-                            "number as one of them");
-  Value x = operand(call, b, isFirst ? "other" : "self", type);
-  int64_t bits = call.integer(constant);
-  return call.result(
-      combine(x, b.scalar(type, Scalar::of(bits)), keepBits(b, x, bits)));
+    return call.result(binary<OnBools>(b, self, other));
+  if (call.isNumber("other"))
+    return call.result(
+        combine(self, other, keepBits(b, self, call.integer("other"))));
+  if (call.isNumber("self"))
+    return call.result(
+        combine(self, other, keepBits(b, other, call.integer("self"))));
+  return call.result(combine(self, other, keepCommonBits(b, self, other)));
 }
 
 static LogicalResult bitwiseAnd(AtenCall &call, ImportBuilder &b) {
@@ -90,14 +110,14 @@ static LogicalResult bitwiseAnd(AtenCall &call, ImportBuilder &b) {
 }
 
 static LogicalResult bitwiseOr(AtenCall &call, ImportBuilder &b) {
-  return bitwise<nn::LogicalOrOp>(call, b, [&](Value x, Value c, Value both) {
-    return sub(b, add(b, x, c), both);
+  return bitwise<nn::LogicalOrOp>(call, b, [&](Value x, Value y, Value both) {
+    return sub(b, add(b, x, y), both);
   });
 }
 
 static LogicalResult bitwiseXor(AtenCall &call, ImportBuilder &b) {
-  return bitwise<nn::LogicalXorOp>(call, b, [&](Value x, Value c, Value both) {
-    return sub(b, sub(b, add(b, x, c), both), both);
+  return bitwise<nn::LogicalXorOp>(call, b, [&](Value x, Value y, Value both) {
+    return sub(b, sub(b, add(b, x, y), both), both);
   });
 }
 

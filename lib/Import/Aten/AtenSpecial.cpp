@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "AtenCall.h"
+#include "AtenFunctions.h"
 #include <cmath>
 #include <numbers>
 
@@ -56,16 +57,22 @@ static LogicalResult timesLogarithm(AtenCall &call, ImportBuilder &b) {
   });
 }
 
-/// log(exp(x) + exp(y)) = max(x, y) + log(1 + exp(-|x - y|)), to base e or 2.
+/// max(x, y) + log(1 + exp(-|x - y|)).
+Value mlir::tp::logAddExp(ImportBuilder &b, Value x, Value y) {
+  // Equal infinities have no difference.
+  Value areEqual = compare(b, ComparePredicate::EQ, x, y);
+  Value distance = abs(b, choose(b, areEqual, 0, sub(b, x, y)));
+  return add(b, binary<nn::MaximumOp>(b, x, y),
+             log1p(b, exp(b, neg(b, distance))));
+}
+
+/// The same to base 2 if `isBinary`.
 template <bool isBinary>
-static LogicalResult logAddExp(AtenCall &call, ImportBuilder &b) {
+static LogicalResult logAddExpOp(AtenCall &call, ImportBuilder &b) {
   double unit = isBinary ? std::numbers::ln2 : 1;
   return widely(call, b, "other", [&](Value x, Value y) {
-    // Equal infinities have no difference.
-    Value areEqual = compare(b, ComparePredicate::EQ, x, y);
-    Value distance = abs(b, choose(b, areEqual, 0, sub(b, x, y)));
-    Value rest = log1p(b, exp(b, mul(b, distance, -unit)));
-    return add(b, binary<nn::MaximumOp>(b, x, y), mul(b, rest, 1 / unit));
+    Value sum = logAddExp(b, mul(b, x, unit), mul(b, y, unit));
+    return mul(b, sum, 1 / unit);
   });
 }
 
@@ -95,6 +102,18 @@ static Value entropy(ImportBuilder &b, Value x) {
 // The error function's relatives
 //===----------------------------------------------------------------------===//
 
+/// Clenshaw's recurrence.
+Value mlir::tp::chebyshevSum(ImportBuilder &b, ArrayRef<double> coefficients,
+                             Value t) {
+  Value twice = mul(b, t, 2);
+  Value next = constantLike(b, t, 0), afterNext = next;
+  for (double coefficient : llvm::reverse(coefficients.drop_front())) {
+    Value value = add(b, sub(b, mul(b, twice, next), afterNext), coefficient);
+    afterNext = next, next = value;
+  }
+  return add(b, sub(b, mul(b, t, next), afterNext), coefficients.front());
+}
+
 /// exp(z²) erfc(z) for z ≥ 0: t times a Chebyshev series in 2t - 1 for
 /// t = 2 / (2 + z). The coefficients are those of the function's interpolation
 /// in 64 Chebyshev nodes, computed with 40 digits.
@@ -116,15 +135,7 @@ static Value scaledErfc(ImportBuilder &b, Value z) {
   bool isDouble = elementOf(z).isF64();
   auto series = ArrayRef(kCoefficients).take_front(isDouble ? 24 : 11);
   Value t = div(b, constantLike(b, z, 2), add(b, z, 2));
-  Value twice = add(b, mul(b, t, 4), -2); // of 2t - 1
-  // Clenshaw's recurrence.
-  Value next = constantLike(b, z, 0), afterNext = next;
-  for (double coefficient : llvm::reverse(series.drop_front())) {
-    Value value = add(b, sub(b, mul(b, twice, next), afterNext), coefficient);
-    afterNext = next, next = value;
-  }
-  Value sum = add(b, sub(b, mul(b, mul(b, twice, next), 0.5), afterNext),
-                  series.front());
+  Value sum = chebyshevSum(b, series, add(b, mul(b, t, 2), -1));
   return mul(b, t, sum);
 }
 
@@ -277,11 +288,91 @@ static Value digamma(ImportBuilder &b, Value x) {
   return select(b, hasPole, atPole, result);
 }
 
+/// π times the n-th derivative of cot(πx), from the cotangent c: a polynomial,
+/// because the derivative of c is -π(1 + c²).
+static Value cotangentDerivative(ImportBuilder &b, Value c, int64_t n) {
+  llvm::SmallVector<double> polynomial = {0, std::numbers::pi};
+  for (int64_t i = 0; i < n; ++i) {
+    llvm::SmallVector<double> next(polynomial.size() + 1);
+    for (auto [k, coefficient] : llvm::enumerate(polynomial))
+      if (k > 0) {
+        double slope = -std::numbers::pi * static_cast<double>(k) * coefficient;
+        next[k - 1] += slope;
+        next[k + 1] += slope;
+      }
+    polynomial = next;
+  }
+  Value sum = constantLike(b, c, polynomial.back());
+  for (double coefficient : llvm::reverse(ArrayRef(polynomial).drop_back()))
+    sum = add(b, mul(b, sum, c), coefficient);
+  return sum;
+}
+
+/// |ψₙ(y)| for y ≥ 0.5, where ψₙ is the n-th derivative of digamma:
+///
+///   Σₖ n! / (y + k)ⁿ⁺¹ for k < shift, and for z = y + shift
+///   (n-1)! / zⁿ + n! / 2zⁿ⁺¹ + Σₖ B₂ₖ (2k+n-1)! / (2k)! / z²ᵏ⁺ⁿ
+static Value sizeOfPolygamma(ImportBuilder &b, Value y, int64_t n) {
+  auto power = [&](Value base, int64_t exponent) -> Value {
+    return binary<nn::PowOp>(
+        b, base, constantLike(b, base, static_cast<double>(exponent)));
+  };
+  auto shift = static_cast<double>(kShift + n);
+  Value isSmall = isBelow(b, y, shift);
+  Value small = choose(b, isSmall, y, 1);
+  Value terms = power(small, -n - 1);
+  for (int64_t k = 1; k < kShift + n; ++k)
+    terms = add(b, terms, power(add(b, small, static_cast<double>(k)), -n - 1));
+  Value z = select(b, isSmall, add(b, y, shift), y);
+  Value inverse = unary<nn::ReciprocalOp>(b, z),
+        square = mul(b, inverse, inverse);
+  static const double kBernoulli[] = {1.0 / 6,   -1.0 / 30, 1.0 / 42,
+                                      -1.0 / 30, 5.0 / 66,  -691.0 / 2730,
+                                      7.0 / 6};
+  auto order = static_cast<double>(n);
+  Value series = constantLike(b, y, 0);
+  for (int k = std::size(kBernoulli); k > 0; --k) {
+    double factors =
+        std::exp(std::lgamma(2 * k + order) - std::lgamma(2.0 * k + 1));
+    series = mul(b, add(b, series, kBernoulli[k - 1] * factors), square);
+  }
+  double factorial = std::tgamma(order + 1);
+  series =
+      add(b, add(b, series, mul(b, inverse, factorial / 2)), factorial / order);
+  Value result = mul(b, series, power(inverse, n));
+  return add(b, result, choose(b, isSmall, mul(b, terms, factorial), 0));
+}
+
+/// Left of 0.5 by reflection: ψₙ(x) = (-1)ⁿ ψₙ(1 - x) - π dⁿ/dxⁿ cot(πx).
+static LogicalResult polygamma(AtenCall &call, ImportBuilder &b) {
+  constexpr int64_t kMaxOrder = 20;
+  int64_t n = call.integer("n");
+  if (n > kMaxOrder)
+    return call.unsupported("of order " + llvm::Twine(n) +
+                            ", expected at most " + llvm::Twine(kMaxOrder));
+  return widely(call, b, [&](Value x) {
+    if (n == 0)
+      return digamma(b, x);
+    Value hasPole = isPole(b, x);
+    Value inside = choose(b, hasPole, 0.75, x);
+    auto [y, isLeft] = reflect(b, inside);
+    Value size = sizeOfPolygamma(b, y, n);
+    double sign = n % 2 == 0 ? -1 : 1;
+    Value angle = angleOf(b, choose(b, isLeft, inside, 0.25));
+    Value cotangent =
+        div(b, unary<nn::CosOp>(b, angle), unary<nn::SinOp>(b, angle));
+    Value reflected =
+        neg(b, add(b, cotangentDerivative(b, cotangent, n), size));
+    Value result = select(b, isLeft, reflected, mul(b, size, sign));
+    return choose(b, hasPole, sign * HUGE_VAL, result);
+  });
+}
+
 void mlir::tp::addSpecialOps(AtenTable &table) {
   table["xlogy"] = {timesLogarithm<log, 0>, "self other"};
   table["special_xlog1py"] = {timesLogarithm<log1p, -1>, "self other"};
-  table["logaddexp"] = {logAddExp<false>, "self other"};
-  table["logaddexp2"] = {logAddExp<true>, "self other"};
+  table["logaddexp"] = {logAddExpOp<false>, "self other"};
+  table["logaddexp2"] = {logAddExpOp<true>, "self other"};
   table["logit"] = {logit, "self eps"};
   table["special_entr"] = {widely<entropy>, "self"};
   table["erfc"] = {widely<erfc>, "self"};
@@ -290,4 +381,5 @@ void mlir::tp::addSpecialOps(AtenTable &table) {
   table["erfinv"] = {widely<erfinv>, "self"};
   table["lgamma"] = {widely<logGamma>, "self"};
   table["digamma"] = {widely<digamma>, "self"};
+  table["polygamma"] = {polygamma, "n self"};
 }

@@ -28,6 +28,10 @@ AtenTable mlir::tp::makeAtenTable() {
   addTransformerOps(table);
   addTrigonometryOps(table);
   addSpecialOps(table);
+  addBesselOps(table);
+  addScanOps(table);
+  addLinearSolverOps(table);
+  addCtcOps(table);
   addArithmeticOps(table);
   addBitwiseOps(table);
   addDiagonalOps(table);
@@ -63,6 +67,7 @@ StringRef mlir::tp::explainNoEffect(StringRef name) {
       .Case("unsafe", "indices are always checked")
       .Case("output_size", "the repeats say it")
       .Case("implicit", "it only records how the op was called")
+      .Case("check_errors", "the result of a singular matrix isn't finite")
       .Case("embed_dim", "the weights' shapes say it")
       .Case("average_attn_weights",
             "it concerns need_weights=True, which is refused")

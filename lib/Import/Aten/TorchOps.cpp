@@ -4,6 +4,7 @@
 #include "TorchOps.h"
 #include "TorchArchive.h"
 #include "TorchComposite.h"
+#include "TorchMetaKernels.h"
 #include "TorchSchema.h"
 #include "llvm/ADT/ScopeExit.h"
 #include <ATen/ops/empty_strided.h>
@@ -19,7 +20,9 @@ static constexpr int64_t kMaxElements = int64_t(1) << 26;
 static constexpr int64_t kMaxParts = int64_t(1) << 16;
 
 OpRunner::OpRunner(ImportBuilder &b, TensorTable &table)
-    : b(b), table(table), handlers(makeAtenTable()) {}
+    : b(b), table(table), handlers(makeAtenTable()) {
+  addMetaKernels();
+}
 
 void OpRunner::enterModule(const std::string &fqn, Block *body) {
   fqns.push_back(fqn);

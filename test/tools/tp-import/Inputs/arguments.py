@@ -65,7 +65,11 @@ a.upsample_trilinear3d(x[None, None], [3, 5, 9], False, scales_d=1.6, scales_h=1
 a.celu(x, alpha=0.7); a.elu(x, alpha=0.7, scale=1.5, input_scale=0.5); a.hardshrink(x, lambd=0.2); a.softshrink(x, lambd=0.2); a.threshold(x, 0.1, 20)
 a.batch_norm(x, p[0, :, 0], y[0, :, 0], None, None, True, 0.7, 0.5, False); a.instance_norm(x, p[0, :, 0], y[0, :, 0], None, None, True, 0.7, 0.5, False)
 a.instance_norm(x, p[0, :, 0], y[0, :, 0], y[1, :, 0], p[1, :, 0], False, 0.7, 0.5, False)
-a.cumsum(x, 1, dtype=torch.float64); a.cumsum(n, 0, dtype=torch.float32)
+a.cumsum(x, 1, dtype=torch.float64); a.cumsum(n, 0, dtype=torch.float32); a.cumprod(x, 1, dtype=torch.float64); a.cumprod(n, 0)
+a.ctc_loss(x.log_softmax(2), n.T[:, :1], [2, 2, 0], [1, 1, 1], blank=3, reduction=0, zero_infinity=True); a.ctc_loss(x.log_softmax(2), n[0] + 1, [2, 2, 1], [1, 1, 1], reduction=2)
+a.linalg_cholesky_ex(x @ x.mT + torch.eye(3), upper=True, check_errors=True)[0]; a.linalg_inv_ex(x[:, :, :3], check_errors=True)[0]
+a._linalg_solve_ex(x[:, :, :3], y.mT, left=False, check_errors=True)[0]
+a.linalg_solve_triangular(x[:, :, :3], y, upper=False, unitriangular=True); a.linalg_solve_triangular(x[:, :, :3], y.mT, upper=True, left=False)
 a.div(x, p, rounding_mode="floor"); a.div(x, p, rounding_mode="trunc"); a.divide(n, 2, rounding_mode="floor"); a.divide(-n, 2, rounding_mode="trunc")
 a.einsum("ij,jk->ik", [x[0], y[0].T], path=[0, 1])
 a.embedding(x[0], n, padding_idx=1, sparse=True)
@@ -161,7 +165,9 @@ REFUSED = {
     "a.scatter(x, 1, n[:, :, None], y, reduce='multiply')": "with reduce = 'multiply', expected 'add'",
     "a.scatter_reduce(x, 1, n[:, :, None], y, 'prod')": "with reduce = 'prod', expected 'sum', 'mean', 'amax' or 'amin'",
     "a.rrelu(x, training=True)": "in training mode",
-    "a.bitwise_and(n, n)": "of two integer tensors, expected a constant number as one of them",
+    "a.polygamma(21, p)": "of order 21, expected at most 20",
+    "a.linalg_inv_ex(p[0, 0, 0] * torch.eye(65))[0]": "of a matrix of size 65, expected 1 to 64",
+    "a.ctc_loss(x.log_softmax(2), n[0, :0], [2, 2, 1], [0, 0, 0])": "without targets",
     "a._embedding_bag(x[0], n[0], n[0, :1] * 0)[0]": "with offsets that aren't constant",
     "a._embedding_bag(x[0], n[0], torch.tensor([0, 2]), mode=2)[0]": "of maxima of bags of different sizes",
     "F.grid_sample(x[None], x[None, :, :, :2], mode='bicubic', align_corners=False)": "with mode 'bicubic'",
