@@ -50,6 +50,24 @@ Value ImportBuilder::widen(Value v) {
   return isFloat(v) ? castTo(*this, v, getWideElement(elementOf(v))) : v;
 }
 
+Value ImportBuilder::truncate(Value v) {
+  Value isNegative = compare(*this, nn::ComparePredicate::LT, v, 0.0);
+  return select(*this, isNegative, unary<nn::CeilOp>(*this, v),
+                unary<nn::FloorOp>(*this, v));
+}
+
+Value ImportBuilder::wrapIndex(Value index, int64_t size) {
+  auto isNegative = [&](Value value) {
+    return compare(*this, nn::ComparePredicate::LT, value, 0.0);
+  };
+  // The size must be a number of the index's type.
+  if (!llvm::isIntN(elementOf(index).getIntOrFloatBitWidth(), size))
+    index = castTo(*this, index, getI64Type());
+  Value moved = add(*this, index, integer(*this, elementOf(index), size));
+  Value wrapped = select(*this, isNegative(index), moved, index);
+  return select(*this, isNegative(wrapped), index, wrapped);
+}
+
 Value ImportBuilder::signBit(Value v) {
   Value isNegative =
       compare(*this, nn::ComparePredicate::LT, v, constantLike(*this, v, 0));
@@ -171,6 +189,22 @@ Value ImportBuilder::concat(ValueRange values, int64_t dim) {
   if (values.size() == 1)
     return values.front();
   return nn::ConcatOp::create(*this, values, dim);
+}
+
+Value ImportBuilder::pick(Value v, int64_t dim, ArrayRef<int64_t> positions) {
+  int64_t count = positions.size();
+  int64_t step = count > 1 ? positions[1] - positions[0] : 1;
+  bool isEven = count > 0 && step != 0;
+  for (int64_t i = 2; i < count && isEven; ++i)
+    isEven = positions[i] - positions[i - 1] == step;
+  if (isEven && step == 1)
+    return slice(v, dim, positions.front(), count);
+  Value index =
+      isEven ? iota(*this, {count}, 0, getI64Type(),
+                    static_cast<double>(positions.front()),
+                    static_cast<double>(step))
+             : nn::ConstantOp::create(*this, getI64TensorAttr(positions));
+  return nn::IndexSelectOp::create(*this, v, index, dim);
 }
 
 Value ImportBuilder::reduce(nn::ReduceKind kind, Value v,

@@ -37,6 +37,11 @@ public:
   /// Converts f16 and bf16 to f32, in which PyTorch computes with them, so that
   /// an op that becomes several ops rounds only once. Other types stay.
   Value widen(Value v);
+  /// `v` rounded towards 0.
+  Value truncate(Value v);
+  /// `index` with negative elements counted from `size`. Those below -size
+  /// stay, so that a run reports them unchanged.
+  Value wrapIndex(Value index, int64_t size);
   /// Whether a number is negative, -0 included. NaN counts as positive.
   Value signBit(Value v);
   /// The magnitude of `v` with the sign of `sign`.
@@ -54,6 +59,9 @@ public:
   Value sliceScatter(Value v, Value part, int64_t dim, int64_t start,
                      int64_t step = 1);
   Value concat(ValueRange values, int64_t dim);
+  /// The elements at constant positions along a dimension. Positions in a row
+  /// are a slice, and evenly spaced ones aren't written out.
+  Value pick(Value v, int64_t dim, ArrayRef<int64_t> positions);
   /// `dims` in any order; none or empty means all.
   Value reduce(nn::ReduceKind kind, Value v, ArrayRef<int64_t> dims,
                bool keepdim);

@@ -52,12 +52,7 @@ static LogicalResult gcd(AtenCall &call, ImportBuilder &b) {
 }
 
 static LogicalResult frac(AtenCall &call, ImportBuilder &b) {
-  return widely(call, b, [&](Value x) {
-    Value isNegative = compare(b, ComparePredicate::LT, x, 0.0);
-    return sub(b, x,
-               select(b, isNegative, unary<nn::CeilOp>(b, x),
-                      unary<nn::FloorOp>(b, x)));
-  });
+  return widely(call, b, [&](Value x) { return sub(b, x, b.truncate(x)); });
 }
 
 /// sqrt(x² + y²), computed of numbers of at most 1.

@@ -196,6 +196,11 @@ inline Value operand(AtenCall &call, ImportBuilder &b, StringRef name,
   return nn::expr::castTo(b, call.tensor(name), elementType);
 }
 
+/// The first argument, which in-place forms call self.
+inline Value inputOf(AtenCall &call) {
+  return call.tensor(call.has("input") ? "input" : "self");
+}
+
 /// `f` of `self`, computed in a type of at least 32 bits.
 inline LogicalResult widely(AtenCall &call, ImportBuilder &b,
                             llvm::function_ref<Value(Value)> f) {

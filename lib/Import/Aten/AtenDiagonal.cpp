@@ -29,11 +29,8 @@ static Value diagonal(ImportBuilder &b, Value v, int64_t offset) {
   llvm::SmallVector<int64_t> positions, shape(shapeOf(v).drop_back(2));
   for (int64_t i = 0; i < size; ++i)
     positions.push_back((row + i) * columns + column + i);
-  auto type = RankedTensorType::get({size}, b.getI64Type());
-  Value index = nn::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<int64_t>(positions)));
   shape.push_back(rows * columns);
-  return nn::IndexSelectOp::create(b, b.reshape(v, shape), index, rank - 2);
+  return b.pick(b.reshape(v, shape), rank - 2, positions);
 }
 
 static LogicalResult diagonalOp(AtenCall &call, ImportBuilder &b) {

@@ -34,12 +34,7 @@ static LogicalResult absolute(AtenCall &call, ImportBuilder &b) {
 
 static LogicalResult trunc(AtenCall &call, ImportBuilder &b) {
   Value self = call.tensor("self");
-  if (!isFloat(self))
-    return call.result(self);
-  Value zero = b.scalar(elementOf(self), Scalar::of(int64_t(0)));
-  return call.result(select(b, compare(b, ComparePredicate::LT, self, zero),
-                            unary<nn::CeilOp>(b, self),
-                            unary<nn::FloorOp>(b, self)));
+  return call.result(isFloat(self) ? b.truncate(self) : self);
 }
 
 static LogicalResult gelu(AtenCall &call, ImportBuilder &b) {
@@ -137,8 +132,11 @@ static LogicalResult add(AtenCall &call, ImportBuilder &b) {
   Type type = call.resultElement();
   Value self = operand(call, b, "self", type);
   Value other = operand(call, b, "other", type);
-  if (type.isInteger(1))
+  if (type.isInteger(1)) {
+    if (call.scalar("alpha") == 0)
+      return call.result(broadcast(b, self, call.resultShape()));
     return call.result(binary<nn::LogicalOrOp>(b, self, other));
+  }
   return call.result(add(b, self, scaledBy(call, b, "alpha", other)));
 }
 
@@ -169,10 +167,7 @@ static LogicalResult div(AtenCall &call, ImportBuilder &b) {
       div(b, operand(call, b, "self", type), operand(call, b, "other", type));
   if (rounding != "trunc" || !isa<FloatType>(type))
     return call.result(quotient);
-  Value zero = b.scalar(type, Scalar::of(int64_t(0)));
-  return call.result(select(b, compare(b, ComparePredicate::LT, quotient, zero),
-                            unary<nn::CeilOp>(b, quotient),
-                            unary<nn::FloorOp>(b, quotient)));
+  return call.result(b.truncate(quotient));
 }
 
 /// Computes small constant exponents as PyTorch's own kernels do.
@@ -229,25 +224,25 @@ static Value limit(ImportBuilder &b, Value v, ComparePredicate beyond,
   return select(b, compare(b, beyond, v, bound), bound, v);
 }
 
-/// Whether a bound of `clamp` is a number other than NaN. A NaN bound, also as
-/// an element of a tensor, gives NaN, as in maximum and minimum.
-static bool isBound(AtenCall &call, StringRef name) {
-  return call.isNumber(name) && !std::isnan(call.real(name));
+/// The same for a bound of `clamp`, which may be NaN: then so is the result.
+static Value limit(AtenCall &call, ImportBuilder &b, Value v,
+                   ComparePredicate beyond, StringRef name) {
+  Value bound = operand(call, b, name, elementOf(v));
+  bool mayBeNaN =
+      isFloat(v) && (!call.isNumber(name) || std::isnan(call.real(name)));
+  Value result = limit(b, v, beyond, bound);
+  if (!mayBeNaN)
+    return result;
+  Value isNaN = compare(b, ComparePredicate::NE, bound, bound);
+  return select(b, isNaN, bound, result);
 }
 
 static LogicalResult clamp(AtenCall &call, ImportBuilder &b) {
-  Type type = call.resultElement();
-  Value v = operand(call, b, "self", type);
-  if (call.has("min")) {
-    Value bound = operand(call, b, "min", type);
-    v = isBound(call, "min") ? limit(b, v, ComparePredicate::LT, bound)
-                             : binary<nn::MaximumOp>(b, v, bound);
-  }
-  if (call.has("max")) {
-    Value bound = operand(call, b, "max", type);
-    v = isBound(call, "max") ? limit(b, v, ComparePredicate::GT, bound)
-                             : binary<nn::MinimumOp>(b, v, bound);
-  }
+  Value v = operand(call, b, "self", call.resultElement());
+  if (call.has("min"))
+    v = limit(call, b, v, ComparePredicate::LT, "min");
+  if (call.has("max"))
+    v = limit(call, b, v, ComparePredicate::GT, "max");
   return call.result(v);
 }
 
@@ -373,11 +368,6 @@ static LogicalResult copy(AtenCall &call, ImportBuilder &b) {
   Value source =
       operand(call, b, call.has("src") ? "src" : "other", call.resultElement());
   return call.result(broadcast(b, source, call.resultShape()));
-}
-
-/// In-place forms call it self.
-static Value inputOf(AtenCall &call) {
-  return call.tensor(call.has("input") ? "input" : "self");
 }
 
 static LogicalResult dropout(AtenCall &call, ImportBuilder &b) {

@@ -69,17 +69,7 @@ static Value indexSeparately(ImportBuilder &b, const TensorIndexing &indexing) {
     });
     if (values.empty())
       return Value();
-    bool isRange = true;
-    for (size_t j = 1; j < values.size(); ++j)
-      isRange &= values[j] == values[0] + int64_t(j);
-    if (isRange) {
-      v = b.slice(v, dim, values[0], values.size());
-      continue;
-    }
-    auto type = RankedTensorType::get({int64_t(values.size())}, b.getI64Type());
-    Value order = nn::ConstantOp::create(
-        b, DenseElementsAttr::get(type, ArrayRef<int64_t>(values)));
-    v = indexSelect(b, v, dim, order);
+    v = b.pick(v, dim, values);
   }
   return v;
 }
@@ -116,29 +106,21 @@ llvm::SmallVector<int64_t> TensorIndexing::getMergedShape() const {
 Value mlir::tp::buildPositions(ImportBuilder &b,
                                const TensorIndexing &indexing) {
   ArrayRef<int64_t> shape = shapeOf(indexing.source);
-  Type type = elementOf(indexing.indices.front());
-  auto constant = [&](int64_t value) {
-    return b.scalar(type, Scalar::of(value));
-  };
+  // Positions of several indices, whose types may differ, are 64-bit numbers.
+  bool isOne = indexing.indices.size() == 1;
+  Type type = isOne ? elementOf(indexing.indices.front()) : b.getI64Type();
   Value position;
   for (size_t i = 0; i < indexing.indices.size(); ++i) {
     int64_t size = shape[indexing.first + i];
     Value index = castTo(b, indexing.indices[i], type);
     const auto &known = indexing.constants[i];
-    if (!known ||
-        llvm::any_of(known->values, [](int64_t v) { return v < 0; })) {
-      auto isNegative = [&](Value value) {
-        return compare(b, nn::ComparePredicate::LT, value, constant(0));
-      };
-      Value wrapped =
-          select(b, isNegative(index), add(b, index, constant(size)), index);
-      // An index that is out of range is reported unchanged.
-      index = select(b, isNegative(wrapped), index, wrapped);
-    }
-    if (!known && indexing.indices.size() > 1)
+    if (!known || llvm::any_of(known->values, [](int64_t v) { return v < 0; }))
+      index = b.wrapIndex(index, size);
+    if (!known && !isOne)
       index = checked(b, index, size);
-    position =
-        position ? add(b, mul(b, position, constant(size)), index) : index;
+    position = position
+                   ? add(b, mul(b, position, integer(b, type, size)), index)
+                   : index;
   }
   position = broadcast(b, position, indexing.shape);
   return b.reshape(position, {typeOf(position).getNumElements()});

@@ -37,7 +37,8 @@ static Value pool(ImportBuilder &b, ReduceKind kind, Value v,
 }
 
 /// The position of each window's first largest element in its image. Element k
-/// of window p is element starts[p] + k * dilation of its dimension.
+/// of window p is element starts[p] + k * dilation of its dimension. If all
+/// elements are -inf, as the padding is, it is the first one of the image.
 static Value findLargest(ImportBuilder &b, Value v, const Pooling &pooling,
                          ArrayRef<Sizes> starts, ArrayRef<int64_t> extents,
                          ArrayRef<int64_t> shape) {
@@ -58,13 +59,21 @@ static Value findLargest(ImportBuilder &b, Value v, const Pooling &pooling,
     Value size = b.scalar(i64, Scalar::of(pooling.size[i]));
     Value k = binary<nn::RemainderOp>(b, element, size);
     element = binary<nn::FloorDivOp>(b, element, size);
-    Sizes startShape(n - i, 1);
-    startShape[0] = starts[i].size();
-    Value start = nn::ConstantOp::create(
-        b, DenseElementsAttr::get(RankedTensorType::get(startShape, i64),
-                                  ArrayRef<int64_t>(starts[i])));
+    auto perWindow = [&](ArrayRef<int64_t> values) {
+      Sizes shape(n - i, 1);
+      shape[0] = values.size();
+      return b.reshape(nn::ConstantOp::create(b, b.getI64TensorAttr(values)),
+                       shape);
+    };
     Value dilation = b.scalar(i64, Scalar::of(pooling.dilation[i]));
-    Value index = add(b, mul(b, k, dilation), start);
+    Value index = add(b, mul(b, k, dilation), perWindow(starts[i]));
+    auto isOutside = [](int64_t start) { return start < 0; };
+    if (llvm::any_of(starts[i], isOutside)) {
+      auto first = llvm::map_to_vector(starts[i], [&](int64_t start) {
+        return start < 0 ? llvm::mod(start, pooling.dilation[i]) : start;
+      });
+      index = binary<nn::MaximumOp>(b, index, perWindow(first));
+    }
     position =
         add(b, position, mul(b, index, b.scalar(i64, Scalar::of(scale))));
     scale *= extents[i];
@@ -190,15 +199,11 @@ static Value alignWindows(ImportBuilder &b, Value v, int64_t dim,
       order.push_back(std::min(k, windows.end(p) - 1));
       isInside.push_back(k < windows.end(p));
     }
-  int64_t count = order.size();
-  Value index = nn::ConstantOp::create(
-      b, DenseElementsAttr::get(RankedTensorType::get({count}, b.getI64Type()),
-                                ArrayRef<int64_t>(order)));
-  v = nn::IndexSelectOp::create(b, v, index, dim);
+  v = b.pick(v, dim, order);
   if (repeats || llvm::all_equal(isInside))
     return v;
   Sizes shape(rankOf(v) - dim, 1);
-  shape[0] = count;
+  shape[0] = order.size();
   Value mask = nn::ConstantOp::create(
       b, DenseElementsAttr::get(RankedTensorType::get(shape, b.getI1Type()),
                                 ArrayRef<bool>(isInside)));

@@ -28,15 +28,6 @@ struct ResizedDim {
 };
 } // namespace
 
-static Value pick(ImportBuilder &b, Value v, int64_t dim,
-                  ArrayRef<int64_t> positions) {
-  auto type =
-      RankedTensorType::get({int64_t(positions.size())}, b.getI64Type());
-  Value index =
-      nn::ConstantOp::create(b, DenseElementsAttr::get(type, positions));
-  return nn::IndexSelectOp::create(b, v, index, dim);
-}
-
 static Value sumTaps(ImportBuilder &b, Value v, int64_t dim,
                      ArrayRef<Tap> taps) {
   Type element = elementOf(v);
@@ -50,7 +41,7 @@ static Value sumTaps(ImportBuilder &b, Value v, int64_t dim,
     Value factors = nn::ConstantOp::create(
         b,
         DenseElementsAttr::get(RankedTensorType::get(shape, element), weights));
-    Value term = mul(b, pick(b, v, dim, tap.positions), factors);
+    Value term = mul(b, b.pick(v, dim, tap.positions), factors);
     sum = sum ? add(b, sum, term) : term;
   }
   return sum;
@@ -64,7 +55,7 @@ static Value nearest(ImportBuilder &b, Value v, int64_t dim,
   for (int64_t i = 0; i < to && repeats; ++i)
     repeats = positions[i] == i / (to / from);
   if (!repeats)
-    return pick(b, v, dim, positions);
+    return b.pick(v, dim, positions);
   llvm::SmallVector<int64_t> shape(shapeOf(v)), repeated;
   shape.insert(shape.begin() + dim + 1, 1);
   repeated = shape;
@@ -140,10 +131,6 @@ static llvm::SmallVector<ResizedDim> resizedDims(AtenCall &call, Value input) {
     dims.push_back({shapeOf(input).take_back(n)[i],
                     call.resultShape().take_back(n)[i], factors[i]});
   return dims;
-}
-
-static Value inputOf(AtenCall &call) {
-  return call.tensor(call.has("input") ? "input" : "self");
 }
 
 template <int64_t n, bool isExact>

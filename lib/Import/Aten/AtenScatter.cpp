@@ -21,6 +21,8 @@ struct Targets {
 
 static Value scatter(ImportBuilder &b, ScatterKind kind, Value self,
                      const Targets &to, Value source) {
+  if (typeOf(source).getNumElements() == 0)
+    return self;
   return nn::ScatterOp::create(b, kind, self, to.index, source, to.dim);
 }
 
@@ -127,7 +129,9 @@ static LogicalResult reduce(AtenCall &call, ImportBuilder &b, Targets to) {
   if (isBool(to.self))
     return call.unsupported("of booleans");
   bool isMean = name == "mean", isSum = isMean || name == "sum";
-  // Without self, the reduction begins with its neutral element.
+  // Without self, the reduction begins with its neutral element. PyTorch's
+  // gradient of an extremum still counts an element of self that is equal to
+  // it, and divides by one more.
   if (!includesSelf) {
     Scalar neutral = isSum ? Scalar::of(int64_t(0))
                            : extreme(elementOf(to.self), name == "amin");
@@ -181,9 +185,16 @@ static LogicalResult indexAdd(AtenCall &call, ImportBuilder &b) {
                    scatter(b, ScatterKind::Add, to.self, to, to.source));
 }
 
-/// index_copy and index_fill.
 static LogicalResult indexCopy(AtenCall &call, ImportBuilder &b) {
   Targets to = readSlices(call, b);
+  return setResult(call, b,
+                   scatter(b, ScatterKind::Copy, to.self, to, to.source));
+}
+
+/// Unlike index_copy, it counts negative indices from the end.
+static LogicalResult indexFill(AtenCall &call, ImportBuilder &b) {
+  Targets to = readSlices(call, b);
+  to.index = b.wrapIndex(to.index, shapeOf(to.self)[to.dim]);
   return setResult(call, b,
                    scatter(b, ScatterKind::Copy, to.self, to, to.source));
 }
@@ -245,10 +256,9 @@ static LogicalResult indexPut(AtenCall &call, ImportBuilder &b) {
   Value positions = buildPositions(b, *indexing);
   SmallVector<int64_t> sourceShape = merged;
   sourceShape[indexing->first] = shapeOf(positions)[0];
-  Value result =
-      nn::ScatterOp::create(b, kind, b.reshape(self, merged), positions,
-                            b.reshape(values, sourceShape), indexing->first);
-  result = b.reshape(result, shape);
+  Targets to{b.reshape(self, merged), positions, b.reshape(values, sourceShape),
+             indexing->first};
+  Value result = b.reshape(scatter(b, kind, to.self, to, to.source), shape);
   if (indexing->permutation.empty())
     return call.result(result);
   SmallVector<int64_t> inverse(shape.size());
@@ -260,8 +270,8 @@ static LogicalResult indexPut(AtenCall &call, ImportBuilder &b) {
 /// The i-th element of the source goes to the i-th place where the mask is
 /// true.
 static LogicalResult maskedScatter(AtenCall &call, ImportBuilder &b) {
-  Value self = call.tensor("self");
-  Value mask = broadcast(b, call.tensor("mask"), shapeOf(self));
+  Value self = broadcast(b, call.tensor("self"), call.resultShape());
+  Value mask = broadcast(b, call.tensor("mask"), call.resultShape());
   Value source = call.tensor("source");
   source = b.reshape(source, {typeOf(source).getNumElements()});
   Value flat = castTo(b, b.reshape(mask, {typeOf(mask).getNumElements()}),
@@ -285,7 +295,7 @@ void mlir::tp::addScatterOps(AtenTable &table) {
                            "self dim index source reduce include_self"};
   table["index_add"] = {indexAdd, "self dim index source alpha"};
   table["index_copy"] = {indexCopy, "self dim index source"};
-  table["index_fill"] = {indexCopy, "self dim index value"};
+  table["index_fill"] = {indexFill, "self dim index value"};
   table["index_put"] = {indexPut, "self indices values accumulate"};
   table["_unsafe_index_put"] = table["index_put"];
   table["_index_put_impl"] = {.run = indexPut,

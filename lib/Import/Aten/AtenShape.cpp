@@ -227,23 +227,14 @@ static LogicalResult triangle(AtenCall &call, ImportBuilder &b) {
   return call.result(select(b, keep, self, zero));
 }
 
-/// Picks `size` elements in a constant order, for reverses and borders.
-static Value pick(ImportBuilder &b, Value v, int64_t dim, int64_t size,
-                  llvm::function_ref<int64_t(int64_t)> from) {
-  auto order = llvm::map_to_vector(llvm::seq<int64_t>(0, size), from);
-  auto type = RankedTensorType::get({size}, b.getI64Type());
-  Value index = nn::ConstantOp::create(
-      b, DenseElementsAttr::get(type, ArrayRef<int64_t>(order)));
-  return nn::IndexSelectOp::create(b, v, index, dim);
-}
-
 static LogicalResult flip(AtenCall &call, ImportBuilder &b) {
   Value v = call.tensor("self");
   if (rankOf(v) == 0)
     return call.result(v);
   for (int64_t dim : call.dims("dims", rankOf(v))) {
-    int64_t size = shapeOf(v)[dim];
-    v = pick(b, v, dim, size, [&](int64_t i) { return size - 1 - i; });
+    auto order =
+        llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, shapeOf(v)[dim])));
+    v = b.pick(v, dim, order);
   }
   return call.result(v);
 }
@@ -271,24 +262,32 @@ static LogicalResult roll(AtenCall &call, ImportBuilder &b) {
 }
 
 /// Borders that repeat elements: mirrored at the outermost one, this element
-/// alone, or those of the other end.
-static Value padByElements(ImportBuilder &b, Value v, StringRef mode,
-                           ArrayRef<int64_t> amounts) {
+/// alone, or those of the other end of what negative amounts leave.
+static LogicalResult padByElements(AtenCall &call, ImportBuilder &b, Value v,
+                                   StringRef mode) {
+  auto amounts = call.integers("pad");
   for (size_t i = 0; i + 1 < amounts.size(); i += 2) {
     int64_t dim = rankOf(v) - 1 - i / 2, size = shapeOf(v)[dim];
     int64_t before = amounts[i], after = amounts[i + 1];
     if (before == 0 && after == 0)
       continue;
-    v = pick(b, v, dim, before + size + after, [&](int64_t to) {
+    int64_t first = std::max<int64_t>(-before, 0),
+            end = size - std::max<int64_t>(-after, 0);
+    if (mode == "circular" && first >= end)
+      return call.unsupported("that leaves no elements of a dimension");
+    auto getSource = [&](int64_t to) {
       int64_t from = to - before;
       if (mode == "circular")
-        return (from + size) % size;
+        return first + llvm::mod(from - first, end - first);
       if (mode == "reflect")
         from = from < size ? std::abs(from) : 2 * (size - 1) - from;
       return std::clamp<int64_t>(from, 0, size - 1);
-    });
+    };
+    v = b.pick(v, dim,
+               llvm::map_to_vector(llvm::seq<int64_t>(0, before + size + after),
+                                   getSource));
   }
-  return v;
+  return call.result(v);
 }
 
 /// Constant padding: a block of the value before and after each dimension.
@@ -296,7 +295,7 @@ static LogicalResult pad(AtenCall &call, ImportBuilder &b) {
   std::string mode = call.string("mode");
   Value v = call.tensor("self");
   if (!mode.empty() && mode != "constant")
-    return call.result(padByElements(b, v, mode, call.integers("pad")));
+    return padByElements(call, b, v, mode);
   Scalar value =
       call.has("value") ? call.scalar("value") : Scalar::of(int64_t(0));
   auto amounts = call.integers("pad");
