@@ -13,6 +13,7 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isnan.h>
+#include <ATen/ops/signbit.h>
 #include <ATen/ops/tril.h>
 #include <ATen/ops/triu.h>
 #include <ATen/ops/where.h>
@@ -31,9 +32,14 @@ static Scalar toScalar(const at::Tensor &element) {
   return Scalar::of(element.to(at::kLong).item<int64_t>());
 }
 
+bool mlir::tp::areSame(const at::Tensor &first, const at::Tensor &second) {
+  return at::equal(first, second) &&
+         (!at::isFloatingType(first.scalar_type()) ||
+          at::equal(at::signbit(first), at::signbit(second)));
+}
+
 static bool isSplat(const at::Tensor &flat) {
-  at::Tensor first = flat[0];
-  if (at::equal(flat, first.expand_as(flat)))
+  if (areSame(flat, flat[0].expand_as(flat)))
     return true;
   return at::isFloatingType(flat.scalar_type()) &&
          at::isnan(flat).all().item<bool>();
@@ -59,7 +65,7 @@ static Value emitRange(ImportBuilder &b, const at::Tensor &t,
   double step = flat[1].item<double>() - start;
   at::Tensor range =
       at::arange(flat.numel(), at::TensorOptions(at::kDouble)) * step + start;
-  if (step == 0 || !at::equal(range, flat))
+  if (step == 0 || !areSame(range, flat))
     return Value();
   ArrayRef<int64_t> shape(t.sizes().data(), t.dim());
   return iota(b, shape, varying, elementType, start, step);
@@ -72,12 +78,12 @@ static Value emitTriangle(ImportBuilder &b, const at::Tensor &t,
     return Value();
   at::Tensor matrix = t.reshape({t.size(-2), t.size(-1)});
   at::Tensor below = matrix[-1][0], above = matrix[0][-1];
-  if (at::equal(below, above))
+  if (areSame(below, above))
     return Value();
   int64_t diagonal = (matrix[0] == below).sum().item<int64_t>() - 1;
   at::Tensor keep =
       at::tril(at::full(matrix.sizes(), true, at::kBool), diagonal);
-  if (!at::equal(matrix, at::where(keep, below, above)))
+  if (!areSame(matrix, at::where(keep, below, above)))
     return Value();
   Value triangle;
   if (elementType.isInteger(1)) {
@@ -128,7 +134,7 @@ Value mlir::tp::emitConstant(ImportBuilder &b, const at::Tensor &constant) {
   // So does a dimension along which nothing changes.
   for (int64_t dim = 0; dim < core.dim(); ++dim) {
     at::Tensor first = core.narrow(dim, 0, 1);
-    if (core.size(dim) > 1 && at::equal(core, first.expand_as(core)))
+    if (core.size(dim) > 1 && areSame(core, first.expand_as(core)))
       core = first;
   }
 

@@ -4,7 +4,6 @@
 #include "TorchTensors.h"
 #include "llvm/ADT/StringSet.h"
 #include <ATen/ops/as_strided.h>
-#include <ATen/ops/equal.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -232,14 +231,18 @@ at::Tensor TensorTable::current(const at::Tensor &tensor, std::string &why) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// The number that all elements are; null if they differ.
+/// The number that all elements are; null if they differ, or if it isn't one of
+/// f64.
 static FloatAttr getSplat(MLIRContext *context, const at::Tensor &data) {
   if (data.numel() == 0)
     return FloatAttr();
-  at::Tensor flat = data.reshape({-1}).to(at::kDouble);
-  if (!at::equal(flat, flat[0].expand_as(flat)))
+  at::Tensor flat = data.reshape({-1}), first = flat[0];
+  if (!areSame(flat, first.expand_as(flat)))
     return FloatAttr();
-  return Builder(context).getF64FloatAttr(flat[0].item<double>());
+  auto number = first.item<double>();
+  bool isExact = at::isFloatingType(data.scalar_type()) ||
+                 std::abs(number) < 0x1p53; // so is the next integer
+  return isExact ? Builder(context).getF64FloatAttr(number) : FloatAttr();
 }
 
 void TensorTable::assign(const at::Tensor &buffer, Value value) {

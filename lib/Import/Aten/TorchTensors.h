@@ -41,6 +41,10 @@ WeightTensor describeWeight(const std::string &name, const at::Tensor &tensor);
 
 StridedLayout layoutOf(const at::Tensor &tensor);
 
+/// Whether two tensors of data have the same elements. Unlike at::equal, it
+/// tells 0 from -0.
+bool areSame(const at::Tensor &first, const at::Tensor &second);
+
 /// A tensor without data and with the shape, type and strides of `tensor`.
 at::Tensor makeMeta(const at::Tensor &tensor);
 
