@@ -49,9 +49,11 @@ static LogicalResult log10(AtenCall &call, ImportBuilder &b) {
   });
 }
 
+/// The power is exact for integers.
 static LogicalResult exp2(AtenCall &call, ImportBuilder &b) {
-  return widely(call, b,
-                [&](Value x) { return exp(b, mul(b, x, std::numbers::ln2)); });
+  return widely(call, b, [&](Value x) {
+    return binary<nn::PowOp>(b, constantLike(b, x, 2), x);
+  });
 }
 
 static LogicalResult sign(AtenCall &call, ImportBuilder &b) {

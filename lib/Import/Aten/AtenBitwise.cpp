@@ -21,9 +21,10 @@ static Value powerOf2(ImportBuilder &b, Type type, unsigned exponent) {
 /// x & bits: the sum of the runs of ones in `bits`. The highest bit, which is
 /// the sign, is left out with its complement.
 static Value keepBits(ImportBuilder &b, Value x, int64_t bits) {
+  Type type = elementOf(x);
+  bits = llvm::SignExtend64(bits, type.getIntOrFloatBitWidth());
   if (bits < 0)
     return bits == -1 ? x : sub(b, x, keepBits(b, x, ~bits));
-  Type type = elementOf(x);
   Value sum = b.scalar(type, Scalar::of(int64_t(0)));
   for (unsigned first = 0; uint64_t(bits) >> first;) {
     if (!(bits >> first & 1)) {

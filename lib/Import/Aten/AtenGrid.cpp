@@ -38,10 +38,10 @@ static Value pick(ImportBuilder &b, Value image, const Axis &y, const Axis &x) {
   Value isInside;
   auto clamp = [&](const Axis &axis) {
     double last = double(axis.size - 1);
-    Value isLow = compare(b, ComparePredicate::LT, axis.place, 0.0);
-    Value isHigh = compare(b, ComparePredicate::GT, axis.place, last);
-    Value isOut = binary<nn::LogicalOrOp>(b, isLow, isHigh);
-    Value isIn = unary<nn::LogicalNotOp>(b, isOut);
+    // NaN is outside: it compares false.
+    Value isIn = binary<nn::LogicalAndOp>(
+        b, compare(b, ComparePredicate::GE, axis.place, 0.0),
+        compare(b, ComparePredicate::LE, axis.place, last));
     isInside = isInside ? binary<nn::LogicalAndOp>(b, isInside, isIn) : isIn;
     Value zero = constantLike(b, axis.place, 0);
     return castTo(b, select(b, isIn, axis.place, zero), b.getI64Type());
@@ -74,11 +74,11 @@ static LogicalResult gridSample(AtenCall &call, ImportBuilder &b) {
     Value x = b.reshape(b.slice(grid, 3, coordinate, 1), {n, numPoints});
     x = toPlace(b, x, size, call.flag("align_corners"));
     if (padding == Border) {
+      // NaN counts as 0, as in PyTorch.
       Value last = constantLike(b, x, double(size - 1));
-      x = select(b, compare(b, ComparePredicate::LT, x, 0.0),
-                 constantLike(b, x, 0), x);
-      x = select(b, compare(b, ComparePredicate::GT, x, double(size - 1)), last,
-                 x);
+      x = keep(b, compare(b, ComparePredicate::GT, x, 0.0), x);
+      x = select(b, compare(b, ComparePredicate::LT, x, double(size - 1)), x,
+                 last);
     }
     return Axis{x, size};
   };

@@ -95,7 +95,9 @@ static LogicalResult smoothError(AtenCall &call, ImportBuilder &b, double limit,
     if (limit == 0)
       return line;
     Value isNear = compare(b, nn::ComparePredicate::LT, size, limit);
-    return select(b, isNear, mul(b, mul(b, size, size), square), line);
+    // An infinite number in the square would make the gradient NaN.
+    Value small = keep(b, isNear, size);
+    return select(b, isNear, mul(b, mul(b, small, small), square), line);
   });
 }
 
@@ -109,21 +111,22 @@ static LogicalResult huber(AtenCall &call, ImportBuilder &b) {
   return smoothError(call, b, delta, 0.5, delta);
 }
 
-/// -(t log(x) + (1 - t) log(1 - x)), with logarithms of at least -100.
+/// -(t log(x) + (1 - t) log(1 - x)), with logarithms of at least -100. The
+/// derivative by x is PyTorch's: (x - t) / max(x (1 - x), 1e-12).
 static LogicalResult binaryCrossEntropy(AtenCall &call, ImportBuilder &b) {
   return elementLoss(call, b, [&](Value input, Value target) {
+    Value x = b.stopGradient(input), rest = subFrom(b, 1, x);
     auto logarithm = [&](Value x) {
-      Value least = constantLike(b, x, -100);
-      // PyTorch's gradient divides by at least 1e-12.
-      Value isTiny = compare(b, nn::ComparePredicate::LT, x, 1e-12);
-      Value inside = select(b, isTiny, constantLike(b, x, 1), x);
-      Value log = binary<nn::MaximumOp>(b, unary<nn::LogOp>(b, inside), least);
-      Value tiny = binary<nn::MaximumOp>(b, unary<nn::LogOp>(b, x), least);
-      return select(b, isTiny, b.stopGradient(tiny), log);
+      return binary<nn::MaximumOp>(b, unary<nn::LogOp>(b, x),
+                                   constantLike(b, x, -100));
     };
-    Value loss = neg(
-        b, add(b, mul(b, target, logarithm(input)),
-               mul(b, subFrom(b, 1, target), logarithm(subFrom(b, 1, input)))));
+    Value loss = neg(b, add(b, mul(b, target, logarithm(x)),
+                            mul(b, subFrom(b, 1, target), logarithm(rest))));
+    Value divisor =
+        binary<nn::MaximumOp>(b, mul(b, x, rest), constantLike(b, x, 1e-12));
+    Value slope = div(b, sub(b, x, b.stopGradient(target)), divisor);
+    // This is 0, and only has a derivative.
+    loss = add(b, loss, mul(b, slope, sub(b, input, x)));
     if (call.has("weight"))
       loss = mul(b, loss, castTo(b, call.tensor("weight"), elementOf(loss)));
     return loss;
@@ -135,7 +138,8 @@ static LogicalResult softMargin(AtenCall &call, ImportBuilder &b) {
   return elementLoss(call, b, [&](Value input, Value target) {
     Value x = neg(b, mul(b, input, target));
     Value tail = unary<nn::Log1pOp>(b, exp(b, neg(b, unary<nn::AbsOp>(b, x))));
-    return add(b, unary<nn::ReluOp>(b, x), tail);
+    // At 0 the maximum, unlike relu, has the derivative of the whole.
+    return add(b, binary<nn::MaximumOp>(b, x, constantLike(b, x, 0)), tail);
   });
 }
 

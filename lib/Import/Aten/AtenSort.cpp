@@ -194,8 +194,10 @@ static LogicalResult oneHot(AtenCall &call, ImportBuilder &b) {
 }
 
 static LogicalResult isIn(AtenCall &call, ImportBuilder &b) {
-  Type type = call.promote({"elements", "test_elements"});
-  Value list = castTo(b, call.tensor("test_elements"), type);
+  StringRef listed =
+      call.has("test_elements") ? "test_elements" : "test_element";
+  Type type = call.promote({"elements", listed});
+  Value list = operand(call, b, listed, type);
   list = b.reshape(list, {typeOf(list).getNumElements()});
   Value elements = operand(call, b, "elements", type);
   Value isEqual = compare(b, nn::ComparePredicate::EQ, list,
@@ -228,9 +230,9 @@ void mlir::tp::addSortOps(AtenTable &table) {
                            .inType = "out_int32",
                            .refuses = "sorter"};
   table["isin"] = {.run = isIn,
-                   .reads = "elements test_elements invert",
+                   .reads = "elements test_elements test_element invert",
                    .noEffect = "assume_unique",
-                   .refuses = "element test_element"};
+                   .refuses = "element"};
   table["histc"] = {histogram, "self bins min max"};
   table["one_hot"] = {oneHot, "self num_classes"};
 }

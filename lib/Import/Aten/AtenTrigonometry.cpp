@@ -21,27 +21,51 @@ static Value tan(ImportBuilder &b, Value x) {
   return div(b, unary<nn::SinOp>(b, x), unary<nn::CosOp>(b, x));
 }
 
-/// The tangent of the arcsine.
+/// Twice the arctangent of x / (1 + cos(asin(x))). At 1 and -1, the product of
+/// two roots has an infinite derivative, and a root of the product has none.
 static Value asin(ImportBuilder &b, Value x) {
-  Value cosine = sqrt(b, mul(b, subFrom(b, 1, x), add(b, x, 1)));
-  return unary<nn::AtanOp>(b, div(b, x, cosine));
+  Value cosine = mul(b, sqrt(b, subFrom(b, 1, x)), sqrt(b, add(b, x, 1)));
+  return mul(b, unary<nn::AtanOp>(b, div(b, x, add(b, cosine, 1))), 2);
 }
 
-/// The tangent of half the arccosine.
+static Value signOf(ImportBuilder &b, Value x) {
+  return select(b, compare(b, ComparePredicate::LT, x, 0.0),
+                constantLike(b, x, -1), constantLike(b, x, 1));
+}
+
+/// Twice the arctangent of √(1 - m) / √(1 + m) for m = |x|; π less this for
+/// negative x.
 static Value acos(ImportBuilder &b, Value x) {
-  Value tangent = sqrt(b, div(b, subFrom(b, 1, x), add(b, x, 1)));
-  return mul(b, unary<nn::AtanOp>(b, tangent), 2);
+  Value m = mul(b, x, signOf(b, x));
+  Value tangent = div(b, sqrt(b, subFrom(b, 1, m)), sqrt(b, add(b, m, 1)));
+  Value angle = mul(b, unary<nn::AtanOp>(b, tangent), 2);
+  return select(b, compare(b, ComparePredicate::LT, x, 0.0),
+                subFrom(b, std::numbers::pi, angle), angle);
 }
 
-/// (exp(x) - exp(-x)) / 2.
+/// exp(m) / 2 for m ≥ 0. It is finite wherever the functions below are, and
+/// m - 1 isn't rounded where this matters.
+static Value halfExp(ImportBuilder &b, Value m) {
+  return mul(b, exp(b, add(b, m, -1)), std::numbers::e / 2);
+}
+
+/// (exp(x) - exp(-x)) / 2, where the second term counts.
 static Value sinh(ImportBuilder &b, Value x) {
-  return mul(b,
-             sub(b, unary<nn::Expm1Op>(b, x), unary<nn::Expm1Op>(b, neg(b, x))),
-             0.5);
+  Value sign = signOf(b, x), m = mul(b, x, sign);
+  Value isLarge = compare(b, ComparePredicate::GT, m, 20);
+  Value large = mul(b, halfExp(b, m), sign);
+  Value small = select(b, isLarge, constantLike(b, x, 0), x);
+  small = mul(b,
+              sub(b, unary<nn::Expm1Op>(b, small),
+                  unary<nn::Expm1Op>(b, neg(b, small))),
+              0.5);
+  return select(b, isLarge, large, small);
 }
 
+/// (exp(x) + exp(-x)) / 2.
 static Value cosh(ImportBuilder &b, Value x) {
-  return mul(b, add(b, exp(b, x), exp(b, neg(b, x))), 0.5);
+  Value m = unary<nn::AbsOp>(b, x);
+  return add(b, halfExp(b, m), mul(b, exp(b, neg(b, m)), 0.5));
 }
 
 /// The inverse of a hyperbolic function: `f` of x, or log(2x) where x is so
@@ -57,8 +81,7 @@ static Value inverse(ImportBuilder &b, Value x,
 
 /// sign(x) * log(m + sqrt(m² + 1)) for m = |x|.
 static Value asinh(ImportBuilder &b, Value x) {
-  Value sign = select(b, compare(b, ComparePredicate::LT, x, 0.0),
-                      constantLike(b, x, -1), constantLike(b, x, 1));
+  Value sign = signOf(b, x);
   Value result = inverse(b, mul(b, x, sign), [&](Value m) {
     Value square = mul(b, m, m);
     Value root = sqrt(b, add(b, square, 1));

@@ -159,6 +159,16 @@ static bool lacksMetaKernel(const std::exception &exception) {
          text.contains("'Meta' backend") || text.contains("meta tensor");
 }
 
+/// Whether a tensor among the values has no elements. Meta kernels that look at
+/// the first slice refuse some of these, which PyTorch computes.
+static bool hasEmptyTensors(llvm::ArrayRef<c10::IValue> values) {
+  bool found = false;
+  for (const c10::IValue &value : values)
+    forEachTensor(
+        value, [&](const at::Tensor &tensor) { found |= tensor.numel() == 0; });
+  return found;
+}
+
 /// Whether a value has tensors without a strided storage, which the importer
 /// doesn't support.
 static bool hasOpaqueTensors(llvm::ArrayRef<c10::IValue> values) {
@@ -215,7 +225,7 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   } catch (const std::exception &exception) {
     if (viewAsCopy(op, inputs, stack))
       return true;
-    if (!lacksMetaKernel(exception)) {
+    if (!lacksMetaKernel(exception) && !hasEmptyTensors(inputs)) {
       problem(ImportProblem::Failed, op.place,
               describeFailure(op, inputs, exception));
       return false;

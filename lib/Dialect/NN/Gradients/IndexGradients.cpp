@@ -36,7 +36,7 @@ static Value lookUp(GradientBuilder &b, ScatterOp op, Value table) {
 }
 
 /// The gradient of a maximum or minimum is divided among all elements that are
-/// equal to it, as PyTorch does.
+/// equal to it, those of the input included, as PyTorch does.
 static void buildExtremumGradient(ScatterOp op, GradientBuilder &b) {
   Value g = b.getGradient(), result = b.getResult();
   Value one = constantLike(b, g, 1), zero = constantLike(b, g, 0);
