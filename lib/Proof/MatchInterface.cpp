@@ -72,6 +72,9 @@ std::optional<Mismatch> ProgramMatcher::addArguments() {
           function.getArgAttr(index, kNameAttr))
         return fail(compareNames(own.getArgAttr(index, kNameAttr),
                                  function.getArgAttr(index, kNameAttr)));
+      if (own.getArgAttr(index, kSymbolicShapeAttr) !=
+          function.getArgAttr(index, kSymbolicShapeAttr))
+        return fail("has another symbolic shape than the reference's");
       if (!global) {
         // Scalars are the same on all ranks.
         if (own.getArgument(index).getType() !=
@@ -177,6 +180,9 @@ std::optional<Mismatch> ProgramMatcher::checkResultAttributes(unsigned index) {
         function.getResultAttr(index, kNameAttr))
       return fail(compareNames(own.getResultAttr(index, kNameAttr),
                                function.getResultAttr(index, kNameAttr)));
+    if (own.getResultAttr(index, kSymbolicShapeAttr) !=
+        function.getResultAttr(index, kSymbolicShapeAttr))
+      return fail("has another symbolic shape than the reference's");
   }
   return std::nullopt;
 }

@@ -23,6 +23,14 @@
 // RUN: %{verify} --check-prefix=RESULT
 // RESULT: error: not proven: result 0 is named 'c', but named 'a' in the reference
 
+// Sizes, by which the runtime pads arguments and cuts results.
+// RUN: sed -e 's/"s0", "4"/"4", "s0"/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=SIZES
+// SIZES: error: not proven: argument 0 has another symbolic shape than the reference's
+// RUN: sed -e 's/"s0", "n"/"n", "s0"/' %t.mlir > %t.bad.mlir
+// RUN: %{verify} --check-prefix=CUT
+// CUT: error: not proven: result 0 has another symbolic shape than the reference's
+
 // Where the results of another rank's program are said to belong.
 // RUN: sed -e '/func.func @uneven_0/ s/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = .*>})/-> (tensor<2x5xf32> {tp.global_type = tensor<5x5xf32>, tp.name = "r", tp.sharding = #tp.sharding<@mesh, [{tp| 2, 3}, {}]>})/' %t.mlir > %t.bad.mlir
 // RUN: %{verify} --check-prefix=PLACED
@@ -66,9 +74,9 @@
 
 tp.mesh @mesh(tp = 2)
 
-func.func @main(%x: tensor<4x4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
+func.func @main(%x: tensor<4x4xf32> {tp.name = "x", tp.symbolic_shape = ["s0", "4"], tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>},
                 %y: tensor<4x4xf32> {tp.name = "y", tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
-    -> (tensor<4x4xf32> {tp.name = "a"}, tensor<4x4xf32> {tp.name = "b"}) {
+    -> (tensor<4x4xf32> {tp.name = "a", tp.symbolic_shape = ["s0", "n"]}, tensor<4x4xf32> {tp.name = "b"}) {
   %w = nn.parameter "w" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<4x4xf32>
   %m = nn.parameter "m" {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>} : tensor<4x4xf32>
   %0 = nn.sub %x, %y : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>

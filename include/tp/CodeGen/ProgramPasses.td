@@ -44,7 +44,8 @@ def CreateEntryPoint : Pass<"tp-create-entry-point", "::mlir::ModuleOp"> {
     A per-rank program takes tensors, names its parameters and returns tensors. In an artifact it
     gets its rank and one buffer for every input, parameter and output. This pass turns the first
     form into the second. It describes the buffers in the module's attribute `tprt.manifest`
-    (docs/Artifact.md), using `tp.name`, `tp.sharding` and `tp.global_type`.
+    (docs/Artifact.md), using `tp.name`, `tp.symbolic_shape`, `tp.sharding` and
+    `tp.global_type`.
 
     ```mlir
     func.func @main(%x: tensor<8x4xf32> {tp.name = "x"}) -> tensor<8x2xf32> {

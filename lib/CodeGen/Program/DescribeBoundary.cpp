@@ -157,6 +157,8 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
                         {"shape", b.getDenseI64ArrayAttr(global.getShape())},
                         {"placements", b.getArrayAttr(placements)},
                         {"shards", describeShards(b, blocks)}});
+  if (auto symbolic = getAttr<ArrayAttr>(boundary, kSymbolicShapeAttr))
+    tensor.append("symbolic_shape", symbolic);
   if (hasSum || hasProduct)
     if (auto neutral = describeNeutral(b, sharding, mesh))
       tensor.append("neutral", *neutral);

@@ -78,6 +78,11 @@ static bool isTensorType(Operation *, Attribute value) {
   return isTensorType(value);
 }
 
+static bool isStringArray(Attribute value) {
+  auto array = dyn_cast<ArrayAttr>(value);
+  return array && llvm::all_of(array, llvm::IsaPred<StringAttr>);
+}
+
 template <typename AttrT>
 static bool isOnAnyOp(Operation *, Attribute value) {
   return isa<AttrT>(value);
@@ -111,6 +116,7 @@ static constexpr DiscardableAttr discardableAttrs[] = {
     {kBatchAttr, "an array of names of mesh dimensions", nullptr,
      hasKind<ArrayAttr>},
     {kNameAttr, "a string", isOnAnyOp<StringAttr>, hasKind<StringAttr>},
+    {kSymbolicShapeAttr, "an array of strings", nullptr, isStringArray},
     {kLossAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
     {kRanksAttr, "a list of ranks, array<i64: …>, on a function",
      isOn<FunctionOpInterface, DenseI64ArrayAttr>},
@@ -214,6 +220,13 @@ static LogicalResult verifyBoundaryAttr(Operation *op, Type type,
   if (entry->name == kShardingAttr)
     return verifySharding(cast<ShardingAttr>(attr.getValue()),
                           getWholeType(type, globalType), op, emit);
+  if (entry->name == kSymbolicShapeAttr) {
+    size_t numSizes = cast<ArrayAttr>(attr.getValue()).size();
+    auto shaped = dyn_cast<ShapedType>(type);
+    if (!shaped || !shaped.hasRank() ||
+        static_cast<size_t>(shaped.getRank()) != numSizes)
+      return emit() << "has " << numSizes << " sizes for type " << type;
+  }
   return success();
 }
 

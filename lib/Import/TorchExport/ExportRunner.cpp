@@ -197,6 +197,7 @@ std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
     std::optional<c10::IValue> value = values[*output.value];
     if (!value || !value->isTensor())
       return value;
+    tensorOutputs.push_back(next - 1);
     std::string why;
     at::Tensor now = table.current(value->toTensor(), why);
     if (now.defined())

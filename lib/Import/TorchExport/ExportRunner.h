@@ -28,6 +28,9 @@ public:
   /// if a problem left this unknown.
   std::optional<c10::IValue> run();
 
+  /// The indices of the program's outputs that are tensors, after run().
+  llvm::ArrayRef<size_t> getTensorOutputs() const { return tensorOutputs; }
+
 private:
   /// A part of the program's list of ops.
   struct Range {
@@ -86,6 +89,7 @@ private:
   /// The buffers that the program writes, by their next values.
   llvm::DenseMap<ValueId, llvm::SmallVector<ValueId, 1>> nextValues;
   std::map<std::string, unsigned> numCalls;
+  llvm::SmallVector<size_t> tensorOutputs;
 };
 
 } // namespace mlir::tp

@@ -147,6 +147,8 @@ struct ExportedProgram {
   std::vector<ExportInput> inputs;
   std::vector<ExportStep> steps;
   std::vector<ExportOperand> outputs;
+  /// For each output its sizes; none for one that isn't a tensor.
+  std::vector<std::vector<SymbolicSize>> outputShapes;
   ExportTree outputTree;
   /// The buffers that the program writes, and their next values.
   std::vector<std::pair<ValueId, ValueId>> bufferMutations;

@@ -199,7 +199,7 @@ public:
 private:
   ValueId define(StringRef name, ExportScope &scope);
   void readInput(JsonNode spec, JsonNode graph);
-  void readOutput(JsonNode spec);
+  void readOutput(JsonNode spec, JsonNode graph);
   void readNode(JsonNode node, ExportScope &scope);
   void readGraph(JsonNode graph, ExportScope &scope);
   void inlineGraph(JsonNode graph, llvm::ArrayRef<ExportArgument> arguments,
@@ -278,6 +278,14 @@ ExportSignature ProgramReader::readSignature(JsonNode node) {
 // Inputs and outputs
 //===----------------------------------------------------------------------===//
 
+/// The sizes of the graph's tensor `name`.
+static std::vector<SymbolicSize> readShape(JsonNode graph, StringRef name) {
+  std::vector<SymbolicSize> shape;
+  graph["tensor_values"][name]["sizes"].forEach(
+      [&](JsonNode size) { shape.push_back(readSize(size)); });
+  return shape;
+}
+
 void ProgramReader::readInput(JsonNode spec, JsonNode graph) {
   auto [kind, body] = spec.getUnion();
   ExportInput input;
@@ -300,10 +308,9 @@ void ProgramReader::readInput(JsonNode spec, JsonNode graph) {
     if (argumentKind == "as_tensor") {
       input.kind = ExportInput::Tensor;
       input.name = argument["name"].getText();
-      JsonNode meta = graph["tensor_values"][input.name];
-      input.tensor.type = readScalarType(meta["dtype"]);
-      meta["sizes"].forEach(
-          [&](JsonNode size) { input.tensor.shape.push_back(readSize(size)); });
+      input.tensor.type =
+          readScalarType(graph["tensor_values"][input.name]["dtype"]);
+      input.tensor.shape = readShape(graph, input.name);
     } else if (argumentKind == "as_sym_int") {
       input.kind = ExportInput::Number;
       input.name = argument["as_name"].getText();
@@ -318,7 +325,7 @@ void ProgramReader::readInput(JsonNode spec, JsonNode graph) {
   program.inputs.push_back(std::move(input));
 }
 
-void ProgramReader::readOutput(JsonNode spec) {
+void ProgramReader::readOutput(JsonNode spec, JsonNode graph) {
   auto [kind, body] = spec.getUnion();
   auto getValue = [&]() {
     return lookUp(body["arg"]["name"].getText(), rootScope);
@@ -326,8 +333,14 @@ void ProgramReader::readOutput(JsonNode spec) {
   if (kind == "user_output") {
     for (ExportOperand &operand : readArgument(body["arg"], rootScope).operands)
       program.outputs.push_back(std::move(operand));
+    auto [argumentKind, argument] = body["arg"].getUnion();
+    if (argumentKind == "as_tensor")
+      program.outputShapes.push_back(
+          readShape(graph, argument["name"].getText()));
+    program.outputShapes.resize(program.outputs.size());
   } else if (kind == "loss_output") {
     program.outputs.push_back({getValue(), {}});
+    program.outputShapes.emplace_back();
   } else if (kind == "buffer_mutation") {
     std::string name = body["buffer_name"].getText();
     auto buffer = llvm::find_if(program.inputs, [&](const ExportInput &input) {
@@ -515,7 +528,8 @@ ExportedProgram ProgramReader::run() {
   signature["input_specs"].forEach(
       [&](JsonNode spec) { readInput(spec, graph); });
   readGraph(graph, rootScope);
-  signature["output_specs"].forEach([&](JsonNode spec) { readOutput(spec); });
+  signature["output_specs"].forEach(
+      [&](JsonNode spec) { readOutput(spec, graph); });
   graphModule["module_call_graph"].forEach([&](JsonNode entry) {
     auto call = entry.find("signature");
     if (!call)

@@ -4,8 +4,8 @@
 #include "SymbolicShapes.h"
 #include "Import/Aten/TorchTensors.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Regex.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,75 +18,103 @@ struct Binding {
 };
 using Bindings = std::map<std::string, Binding>;
 
-/// Evaluates an expression as sympy prints it: a symbol, a number, or
-/// `Name(argument, …)`, whose arguments `key=…` don't matter. Sizes of inputs
-/// are symbols and, for derived dimensions, sums and products.
-class Evaluator {
-public:
-  explicit Evaluator(const Bindings &bindings) : bindings(bindings) {}
+/// A number plus multiples of symbols.
+struct LinearForm {
+  int64_t constant = 0;
+  std::map<std::string, int64_t> factors = {};
 
-  /// None if the expression has an unbound symbol, isn't understood, or has
-  /// more than 64 bits.
-  std::optional<int64_t> run(StringRef text) {
+  bool isConstant() const { return factors.empty(); }
+};
+
+/// Reads an expression as sympy prints it: a symbol, a number, or
+/// `Name(argument, …)`, whose arguments `key=…` don't matter. Symbols that are
+/// bound become numbers.
+class ExpressionReader {
+public:
+  explicit ExpressionReader(const Bindings &bindings) : bindings(bindings) {}
+
+  /// None if the expression isn't linear in the unbound symbols, isn't
+  /// understood, or has numbers of more than 64 bits.
+  std::optional<LinearForm> run(StringRef text) {
     rest = text;
-    auto result = evaluate(0);
+    auto result = read(0);
     return rest.empty() ? result : std::nullopt;
   }
 
-  /// The symbols that have no number, after run().
-  llvm::StringSet<> unbound;
-
 private:
   static constexpr unsigned kMaxDepth = 64;
-  using Result = std::optional<int64_t>;
+  using Result = std::optional<LinearForm>;
 
-  Result symbol(StringRef name) {
+  LinearForm symbol(StringRef name) {
     auto it = bindings.find(name.str());
     if (it != bindings.end())
-      return it->second.number;
-    unbound.insert(name);
+      return {it->second.number};
+    return {0, {{name.str(), 1}}};
+  }
+
+  static Result add(LinearForm sum, const LinearForm &other) {
+    if (llvm::AddOverflow(sum.constant, other.constant, sum.constant))
+      return std::nullopt;
+    for (const auto &[name, factor] : other.factors) {
+      int64_t &total = sum.factors[name];
+      if (llvm::AddOverflow(total, factor, total))
+        return std::nullopt;
+      if (total == 0)
+        sum.factors.erase(name);
+    }
+    return sum;
+  }
+
+  static Result multiply(const LinearForm &x, const LinearForm &y) {
+    if (!x.isConstant() && !y.isConstant())
+      return std::nullopt;
+    LinearForm product = x.isConstant() ? y : x;
+    int64_t number = x.isConstant() ? x.constant : y.constant;
+    if (number == 0)
+      return LinearForm();
+    if (llvm::MulOverflow(product.constant, number, product.constant))
+      return std::nullopt;
+    for (auto &[name, factor] : product.factors)
+      if (llvm::MulOverflow(factor, number, factor))
+        return std::nullopt;
+    return product;
+  }
+
+  static Result combine(StringRef name, const LinearForm &x,
+                        const LinearForm &y) {
+    if (name == "Add")
+      return add(x, y);
+    if (name == "Mul")
+      return multiply(x, y);
+    if (!x.isConstant() || !y.isConstant())
+      return std::nullopt;
+    int64_t a = x.constant, b = y.constant;
+    if (name == "Max")
+      return LinearForm{std::max(a, b)};
+    if (name == "Min")
+      return LinearForm{std::min(a, b)};
+    if ((name == "FloorDiv" || name == "CleanDiv") && b > 0)
+      return LinearForm{llvm::divideFloorSigned(a, b)};
+    if ((name == "Mod" || name == "PythonMod") && b > 0)
+      return LinearForm{llvm::mod(a, b)};
     return std::nullopt;
   }
 
-  Result combine(StringRef name, llvm::ArrayRef<Result> operands) {
-    if (operands.empty() || llvm::is_contained(operands, std::nullopt))
-      return std::nullopt;
-    int64_t result = *operands[0];
-    for (Result operand : operands.drop_front()) {
-      int64_t value = *operand;
-      bool overflows = false;
-      if (name == "Add")
-        overflows = llvm::AddOverflow(result, value, result);
-      else if (name == "Mul")
-        overflows = llvm::MulOverflow(result, value, result);
-      else if (name == "Max")
-        result = std::max(result, value);
-      else if (name == "Min")
-        result = std::min(result, value);
-      else if ((name == "FloorDiv" || name == "CleanDiv") && value > 0)
-        result = llvm::divideFloorSigned(result, value);
-      else if ((name == "Mod" || name == "PythonMod") && value > 0)
-        result = llvm::mod(result, value);
-      else
-        return std::nullopt;
-      if (overflows)
-        return std::nullopt;
-    }
-    return result;
-  }
-
-  Result evaluate(unsigned depth) {
+  Result read(unsigned depth) {
     if (depth > kMaxDepth)
       return std::nullopt;
     rest = rest.ltrim();
     int64_t number;
     if (!rest.consumeInteger(10, number))
-      return number;
+      return LinearForm{number};
     StringRef name =
         rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
     rest = rest.substr(name.size());
-    if (!rest.consume_front("("))
+    if (!rest.consume_front("(")) {
+      if (name.empty())
+        return std::nullopt;
       return symbol(name);
+    }
     if (name == "Symbol") {
       StringRef text = rest.take_until([](char c) { return c == ')'; });
       rest = rest.substr(text.size());
@@ -96,14 +124,20 @@ private:
     }
     llvm::SmallVector<Result> operands;
     while (!rest.consume_front(")")) {
-      operands.push_back(evaluate(depth + 1));
+      operands.push_back(read(depth + 1));
       rest = rest.ltrim();
       if (!rest.consume_front(",") && !rest.starts_with(")"))
         return std::nullopt;
     }
     if (name == "Integer" && operands.size() == 1)
       return operands[0];
-    return combine(name, operands);
+    if (operands.empty() || llvm::is_contained(operands, std::nullopt))
+      return std::nullopt;
+    Result result = operands[0];
+    for (const Result &operand : llvm::drop_begin(operands))
+      if (!(result = combine(name, *result, *operand)))
+        return std::nullopt;
+    return result;
   }
 
   const Bindings &bindings;
@@ -111,33 +145,36 @@ private:
 };
 } // namespace
 
-static std::optional<int64_t> evaluate(const SymbolicSize &size,
-                                       const Bindings &bindings) {
-  return size.expression.empty() ? size.value
-                                 : Evaluator(bindings).run(size.expression);
+static std::optional<LinearForm> readForm(const SymbolicSize &size,
+                                          const Bindings &bindings) {
+  if (!size.expression.empty())
+    return ExpressionReader(bindings).run(size.expression);
+  if (!size.value)
+    return std::nullopt;
+  return LinearForm{*size.value};
 }
 
-/// If the expression has one unbound symbol, and grows linearly with it, gives it
-/// the number for which the expression is `value`.
+static std::optional<int64_t> evaluate(const SymbolicSize &size,
+                                       const Bindings &bindings) {
+  auto form = readForm(size, bindings);
+  if (!form || !form->isConstant())
+    return std::nullopt;
+  return form->constant;
+}
+
+/// If the expression has one unbound symbol, and grows linearly with it, gives
+/// it the number for which the expression is `value`.
 static void solve(const SymbolicSize &size, int64_t value,
                   const std::string &place, Bindings &bindings) {
-  Evaluator evaluator(bindings);
-  if (size.expression.empty() || evaluator.run(size.expression) ||
-      evaluator.unbound.size() != 1)
+  auto form = readForm(size, bindings);
+  if (!form || form->factors.size() != 1)
     return;
-  std::string symbol = evaluator.unbound.begin()->first().str();
-  Bindings attempt = bindings;
-  auto evaluateAt = [&](int64_t number) {
-    attempt[symbol] = {number, place};
-    return evaluate(size, attempt);
-  };
-  auto at0 = evaluateAt(0), at1 = evaluateAt(1);
-  int64_t slope, offset;
-  if (!at0 || !at1 || llvm::SubOverflow(*at1, *at0, slope) || slope <= 0 ||
-      llvm::SubOverflow(value, *at0, offset) || offset % slope != 0 ||
-      evaluateAt(offset / slope) != value)
+  auto [symbol, factor] = *form->factors.begin();
+  int64_t multiple;
+  if (factor <= 0 || llvm::SubOverflow(value, form->constant, multiple) ||
+      multiple % factor != 0)
     return;
-  bindings[symbol] = attempt[symbol];
+  bindings[symbol] = {multiple / factor, place};
 }
 
 static std::string describeDim(const ExportInput &input, size_t dim) {
@@ -231,4 +268,43 @@ mlir::tp::bindShapes(const ExportedProgram &program,
     }
   }
   return shapes;
+}
+
+/// The expression without what sympy says about symbols and numbers:
+/// "FloorDiv(s0, 2)".
+static std::string abbreviate(std::string expression) {
+  for (const char *pattern :
+       {"Symbol\\('([^']*)'[^)]*\\)", "Integer\\((-?[0-9]+)\\)"})
+    for (llvm::Regex regex(pattern); regex.match(expression);)
+      expression = regex.sub("\\1", expression);
+  return expression;
+}
+
+SmallVector<std::string>
+mlir::tp::printShape(llvm::ArrayRef<SymbolicSize> shape,
+                     const ExportedProgram &program,
+                     const ExportShapes &shapes) {
+  // Numbers among the inputs aren't inputs of the imported function.
+  Bindings numbers;
+  for (auto [input, sizes] : llvm::zip_equal(program.inputs, shapes))
+    if (input.kind == ExportInput::Number)
+      solve(input.number, sizes.front(), describeDim(input, 0), numbers);
+  SmallVector<std::string> texts;
+  for (const SymbolicSize &size : shape) {
+    auto form = readForm(size, numbers);
+    if (!form) {
+      texts.push_back(abbreviate(size.expression));
+      continue;
+    }
+    std::string text;
+    for (const auto &[symbol, factor] : form->factors)
+      text += (text.empty() ? "" : "+") +
+              (factor == 1 ? "" : std::to_string(factor) + "*") + symbol;
+    if (text.empty() || form->constant > 0)
+      text += (text.empty() ? "" : "+") + std::to_string(form->constant);
+    else if (form->constant < 0)
+      text += std::to_string(form->constant);
+    texts.push_back(text);
+  }
+  return texts;
 }

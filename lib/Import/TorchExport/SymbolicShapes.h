@@ -22,6 +22,13 @@ llvm::Expected<ExportShapes>
 bindShapes(const ExportedProgram &program,
            llvm::ArrayRef<const InputSpec *> given);
 
+/// A shape as `tp.symbolic_shape` has it, one text per dimension: a number, a
+/// sum of multiples of symbols ("2*s0+1"), or another expression as the program
+/// has it. `shapes` has the values of the numbers among the inputs.
+llvm::SmallVector<std::string> printShape(llvm::ArrayRef<SymbolicSize> shape,
+                                          const ExportedProgram &program,
+                                          const ExportShapes &shapes);
+
 } // namespace mlir::tp
 
 #endif // TP_LIB_IMPORT_TORCHEXPORT_SYMBOLICSHAPES_H

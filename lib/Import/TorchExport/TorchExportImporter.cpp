@@ -5,6 +5,8 @@
 #include "ExportRunner.h"
 #include "Import/Aten/TorchArchive.h"
 #include "SymbolicShapes.h"
+#include "tp/Dialect/TP/TP.h"
+#include "llvm/ADT/StringExtras.h"
 #include <ATen/core/grad_mode.h>
 
 using namespace mlir;
@@ -55,6 +57,37 @@ static void bindData(const ExportedProgram &program, ExportArchive &archive,
   }
 }
 
+/// Says how the sizes of inputs and outputs depend on the program's symbols, if
+/// an input has any.
+static void setSymbolicShapes(func::FuncOp function,
+                              const ExportedProgram &program,
+                              const ExportShapes &shapes,
+                              llvm::ArrayRef<size_t> outputs) {
+  Builder b(function.getContext());
+  auto print = [&](llvm::ArrayRef<SymbolicSize> shape) {
+    llvm::SmallVector<std::string> texts = printShape(shape, program, shapes);
+    return b.getStrArrayAttr(llvm::to_vector_of<StringRef>(texts));
+  };
+  llvm::SmallVector<ArrayAttr> inputs;
+  for (const ExportInput &input : program.inputs)
+    if (input.kind == ExportInput::Tensor)
+      inputs.push_back(print(input.tensor.shape));
+  auto isNumber = [](StringAttr text) {
+    return llvm::all_of(text.getValue(), llvm::isDigit);
+  };
+  if (llvm::all_of(inputs, [&](ArrayAttr shape) {
+        return llvm::all_of(shape.getAsRange<StringAttr>(), isNumber);
+      }))
+    return;
+  for (auto [i, shape] : llvm::enumerate(inputs))
+    function.setArgAttr(i, kSymbolicShapeAttr, shape);
+  for (auto [i, output] : llvm::enumerate(outputs))
+    if (ArrayAttr shape = print(program.outputShapes[output]);
+        static_cast<int64_t>(shape.size()) ==
+        cast<RankedTensorType>(function.getResultTypes()[i]).getRank())
+      function.setResultAttr(i, kSymbolicShapeAttr, shape);
+}
+
 static llvm::Expected<ImportedModel>
 importProgram(ModelBuilder &builder, const ExportedProgram &program,
               ExportArchive &archive, llvm::ArrayRef<InputSpec> inputs,
@@ -96,7 +129,11 @@ importProgram(ModelBuilder &builder, const ExportedProgram &program,
                                  RankedTensorType::get(shape, element)));
   }
   bindData(program, archive, builder, runner);
-  return builder.finish(runner.run());
+  auto model = builder.finish(runner.run());
+  if (model)
+    setSymbolicShapes(*model->module->getOps<func::FuncOp>().begin(), program,
+                      *shapes, runner.getTensorOutputs());
+  return model;
 }
 
 llvm::Expected<ImportedModel> TorchExportImporter::run(

@@ -229,7 +229,7 @@ func.func @global_type(%x: tensor<8xf32> {tp.global_type = i32}) {
 // -----
 
 func.func @unknown_attribute(%x: tensor<8xf32>) {
-  // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.name', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.index_bound'}}
+  // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.name', 'tp.symbolic_shape', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.redistributions', 'tp.arena_bytes', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.index_bound'}}
   %0 = nn.relu %x {tp.shard = 1} : tensor<8xf32>
   return
 }
@@ -420,6 +420,20 @@ func.func @open_op(%x: tensor<8xf32>) {
 
 // expected-error@+1 {{attribute 'tp.ranks': not an attribute of a function argument or result}}
 func.func @ranks_argument(%x: tensor<8xf32> {tp.ranks = array<i64: 0>}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute 'tp.symbolic_shape': an array of strings is expected, found [1]}}
+func.func @symbolic_kind(%x: tensor<8xf32> {tp.symbolic_shape = [1]}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute 'tp.symbolic_shape': has 2 sizes for type 'tensor<8xf32>'}}
+func.func @symbolic_rank(%x: tensor<8xf32> {tp.symbolic_shape = ["s0", "2"]}) {
   return
 }
 

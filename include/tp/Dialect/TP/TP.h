@@ -53,6 +53,8 @@ constexpr StringLiteral kFqnAttr = "tp.fqn";
 constexpr StringLiteral kIndexBoundAttr = "tp.index_bound";
 constexpr StringLiteral kGlobalTypeAttr = "tp.global_type";
 constexpr StringLiteral kNameAttr = "tp.name";
+/// On arguments and results: the global sizes in the model's symbols.
+constexpr StringLiteral kSymbolicShapeAttr = "tp.symbolic_shape";
 /// On a result: the loss of a training step. On an argument: its target.
 constexpr StringLiteral kLossAttr = "tp.loss";
 /// On tp.redistribute: the backward pass redistributes again instead of keeping

@@ -39,6 +39,18 @@ save(export(Dynamic(), (torch.randn(6, 4), torch.randn(3, 2, 4)), dynamic_shapes
      directory / "dynamic.pt2")
 
 
+class Sizes(nn.Module):
+    """Its outputs have sizes of all forms; one is a number that the program takes."""
+
+    def forward(self, x, k):
+        return {"more": torch.cat([x, x[:1]]), "fewer": x[3:], "pairs": x.reshape(-1, 2), "every": x[::2],
+                "wide": x.unsqueeze(1).expand(-1, k, -1), "zeros": torch.zeros(3)}
+
+
+save(export(Sizes(), (torch.randn(12, 4), 5), dynamic_shapes={"x": {0: Dim("n", min=8, max=64)}, "k": Dim.DYNAMIC}),
+     directory / "sizes.pt2")
+
+
 class Stateful(nn.Module):
     def __init__(self):
         super().__init__()
