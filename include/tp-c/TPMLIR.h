@@ -123,6 +123,15 @@ TP_EXPORTED char *tpModuleReport(TpModule *module);
 TP_EXPORTED bool tpModuleCompile(TpModule *module, const char *cpu,
                                  unsigned optLevel, const char *path);
 
+/** Compiles `count` per-rank programs, at least one, to one artifact, in which
+ *  they share their parameters. `names` are the programs' names in it. The
+ *  modules belong to one context. Otherwise like tpModuleCompile, whose program
+ *  is called "main". */
+TP_EXPORTED bool tpModulesCompile(TpModule *const *modules,
+                                  const char *const *names, size_t count,
+                                  const char *cpu, unsigned optLevel,
+                                  const char *path);
+
 #ifdef __cplusplus
 }
 #endif

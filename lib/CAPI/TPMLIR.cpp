@@ -216,7 +216,14 @@ char *tpModuleReport(TpModule *module) {
 
 bool tpModuleCompile(TpModule *module, const char *cpu, unsigned optLevel,
                      const char *path) {
-  TpContext &owner = module->owner;
+  const char *name = "main";
+  return tpModulesCompile(&module, &name, 1, cpu, optLevel, path);
+}
+
+bool tpModulesCompile(TpModule *const *modules, const char *const *names,
+                      size_t count, const char *cpu, unsigned optLevel,
+                      const char *path) {
+  TpContext &owner = modules[0]->owner;
   owner.errors.clear();
   if (optLevel > 3) {
     owner.fail("the optimization level is 0 to 3, not " +
@@ -226,14 +233,17 @@ bool tpModuleCompile(TpModule *module, const char *cpu, unsigned optLevel,
   tp::CompileOptions options;
   options.targetCPU = cpu;
   options.optLevel = optLevel;
-  OwningOpRef<ModuleOp> program(module->module->clone());
+  std::vector<OwningOpRef<ModuleOp>> copies;
+  std::vector<tp::ArtifactProgram> programs;
+  for (size_t i = 0; i < count; ++i) {
+    copies.emplace_back(modules[i]->module->clone());
+    programs.push_back({names[i], *copies.back()});
+  }
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
-  if (llvm::Error error = tp::compileToArtifact(*program, options, os)) {
-    owner.fail(llvm::toString(std::move(error)));
-    return false;
-  }
-  llvm::Error error = tp::writeFile(path, bytes);
+  llvm::Error error = tp::compileToArtifact(programs, options, os);
+  if (!error)
+    error = tp::writeFile(path, bytes);
   if (!error)
     return true;
   owner.fail(llvm::toString(std::move(error)));

@@ -20,7 +20,7 @@ TEST(Container, RoundTrips) {
 TEST(Container, Layout) {
   std::string bytes = makeContainer("{}", "ELF");
   EXPECT_EQ(bytes.substr(0, 40), std::string("TPMLIRX\0"
-                                             "\5\0\0\0"
+                                             "\6\0\0\0"
                                              "\0\0\0\0"
                                              "\2\0\0\0\0\0\0\0"
                                              "\3\0\0\0\0\0\0\0"
@@ -71,13 +71,13 @@ TEST(Container, ErrorsNameTheField) {
 
 static std::string makeManifest(const std::string &triple,
                                 const std::string &feature,
-                                const std::string &entry) {
-  return R"({"schema": 4, "ops": [], "producer": "test", "entry": ")" + entry +
-         R"(", "target": {"triple": ")" + triple +
-         R"(", "cpu": "", "features": [")" + feature +
+                                const std::string &entries) {
+  return R"({"schema": 5, "producer": "test", "target": {"triple": ")" +
+         triple + R"(", "cpu": "", "features": [")" + feature +
          R"("]}, "mesh": {"name": "m", "axes": []}, "world_size": 1,
-            "arena_bytes": 0, "inputs": [], "parameters": [], "outputs": [],
-            "collectives": []})";
+            "parameters": [], "programs": [{"name": "main", "entries": [)" +
+         entries + R"(], "arena_bytes": 0, "inputs": [], "parameters": [],
+            "outputs": [], "collectives": [], "ops": []}]})";
 }
 
 #if defined(__x86_64__)
@@ -100,7 +100,7 @@ static std::string loadError(const std::string &manifest,
 TEST(Artifact, CodeWaitsForItsCall) {
   TestDirectory directory;
   std::string path = directory.write(
-      "m.tpx", makeContainer(makeManifest(hostTriple, "", "tpx_main"),
+      "m.tpx", makeContainer(makeManifest(hostTriple, "", "\"tpx_main\""),
                              readFile(TOY_PROGRAM)));
   ::unsetenv("TOY_IS_LOADED");
   readManifest(path);
@@ -115,18 +115,16 @@ TEST(Artifact, CodeWaitsForItsCall) {
 /// Of several variants, the last that the machine can run; none is made up.
 TEST(Artifact, ChoosesCodeForTheCPU) {
   std::string object = readFile(TOY_PROGRAM);
-  auto manifestWith = [](const std::string &entry,
+  auto manifestWith = [](const std::string &entries,
                          const std::string &variants) {
-    std::string text = makeManifest(hostTriple, "", entry);
+    std::string text = makeManifest(hostTriple, "", entries);
     std::string_view key = R"("cpu": "")";
     return text.replace(text.find(key), key.size(),
                         R"("cpu": "", "variants": [)" + variants + "]");
   };
   // No CPU has both XOP and AVX-512 FP16.
-  std::string missing =
-      R"({"entry": "missing", "features": ["+xop", "+avx512fp16"]})";
-  std::string good = R"({"entry": "tpx_main", "features": []})";
-  std::string unknown = R"({"entry": "unknown", "features": []})";
+  std::string missing = R"({"features": ["+xop", "+avx512fp16"]})";
+  std::string good = R"({"features": []})";
   auto load = [&](const std::string &manifest) {
     TestDirectory directory;
     auto artifact = Artifact::load(
@@ -134,28 +132,34 @@ TEST(Artifact, ChoosesCodeForTheCPU) {
     artifact->loadCode();
     return artifact;
   };
-  EXPECT_TRUE(load(manifestWith("nope", good + ", " + missing))->getEntry());
-  EXPECT_TRUE(load(manifestWith("tpx_main", missing))->getEntry());
-  EXPECT_TRUE(contains(
-      loadError(manifestWith("tpx_main", good + ", " + unknown), object),
-      "its code has no function 'unknown'"));
+  EXPECT_TRUE(load(manifestWith(R"("nope", "tpx_main", "missing")",
+                                good + ", " + missing))
+                  ->getEntry());
+  EXPECT_TRUE(
+      load(manifestWith(R"("tpx_main", "missing")", missing))->getEntry());
+  EXPECT_TRUE(
+      contains(loadError(manifestWith(R"("tpx_main", "tpx_main", "unknown")",
+                                      good + ", " + good),
+                         object),
+               "its code has no function 'unknown'"));
 }
 
 TEST(Artifact, LoadErrors) {
   std::string object = readFile(TOY_PROGRAM);
   EXPECT_TRUE(
-      contains(loadError(makeManifest(otherTriple, "", "tpx_main"), object),
+      contains(loadError(makeManifest(otherTriple, "", "\"tpx_main\""), object),
                std::string("compiled for '") + otherTriple + "'"));
   // No CPU has both XOP and AVX-512 FP16.
   std::string features = "+xop\", \"+avx512fp16";
   EXPECT_TRUE(contains(
-      loadError(makeManifest(hostTriple, features, "tpx_main"), object),
+      loadError(makeManifest(hostTriple, features, "\"tpx_main\""), object),
       "compiled for CPU features that this machine lacks"));
-  EXPECT_TRUE(contains(loadError(makeManifest(hostTriple, "", "nope"), object),
-                       "its code has no function 'nope'"));
   EXPECT_TRUE(
-      contains(loadError(makeManifest(hostTriple, "", "tpx_main"), "not ELF"),
-               "cannot load its code"));
+      contains(loadError(makeManifest(hostTriple, "", "\"nope\""), object),
+               "its code has no function 'nope'"));
+  EXPECT_TRUE(contains(
+      loadError(makeManifest(hostTriple, "", "\"tpx_main\""), "not ELF"),
+      "cannot load its code"));
   EXPECT_TRUE(contains(loadError("{}", object), "m.tpx': manifest: missing"));
 }
 
@@ -164,7 +168,8 @@ TEST(Artifact, TwoLiveTogether) {
   std::string object = readFile(TOY_PROGRAM);
   auto load = [&](const std::string &entry) {
     auto artifact = Artifact::load(directory.write(
-        entry, makeContainer(makeManifest(hostTriple, "", entry), object)));
+        entry, makeContainer(makeManifest(hostTriple, "", "\"" + entry + "\""),
+                             object)));
     artifact->loadCode();
     return artifact;
   };

@@ -201,14 +201,14 @@ struct Buffers {
     const std::vector<int64_t> &group = *c.getGroup(rank);
     int64_t position =
         std::find(group.begin(), group.end(), rank) - group.begin();
-    EXPECT_EQ(bytes, expectedBytes(c, group, position)) << describe(c, id);
+    EXPECT_EQ(bytes, expectedBytes(c, group, position)) << describe(c);
     for (int64_t i = 0; i < results; ++i) {
       double expected = expectedElement(c, group, position, i);
       std::byte rounded[8];
       store(c.dtype, rounded, 0, expected);
       ASSERT_EQ(loadAsDouble(c.dtype, dst.get(), i),
                 loadAsDouble(c.dtype, rounded, 0))
-          << describe(c, id) << " rank " << rank << " element " << i;
+          << describe(c) << " rank " << rank << " element " << i;
     }
   }
 };

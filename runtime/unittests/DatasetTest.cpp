@@ -165,8 +165,8 @@ TEST_F(Data, ConvertsWhatIsExact) {
   EXPECT_EQ(getElements<int64_t>(batch.at("target"))[0], -1);
 
   Manifest half = parse("train.2", [](nlohmann::json &manifest) {
-    manifest["inputs"][0]["dtype"] = "bf16";
-    manifest["inputs"][1]["dtype"] = "f64";
+    manifest["programs"][0]["inputs"][0]["dtype"] = "bf16";
+    manifest["programs"][0]["inputs"][1]["dtype"] = "f64";
   });
   TensorMap mixed = Dataset::fromArrays(half, writeExamples(8)).getBatch(0, {});
   EXPECT_EQ(loadAsDouble(Dtype::BF16, mixed.at("x").data.get(), 7), 10);
@@ -205,16 +205,16 @@ TEST_F(Data, BadArrays) {
       errorOf([&] { Dataset::fromArrays(manifest, writeExamples(7)); }),
       "has 7 examples, too few for a batch of 8"));
   Manifest scalar = parse("train.2", [](nlohmann::json &manifest) {
-    manifest["inputs"][1]["shape"] = nlohmann::json::array();
-    manifest["inputs"][1]["shards"] = {nlohmann::json::array(),
-                                       nlohmann::json::array()};
+    manifest["programs"][0]["inputs"][1]["shape"] = nlohmann::json::array();
+    manifest["programs"][0]["inputs"][1]["shards"] = {nlohmann::json::array(),
+                                                      nlohmann::json::array()};
   });
   EXPECT_TRUE(
       contains(errorOf([&] { Dataset::fromArrays(scalar, writeExamples(20)); }),
                "input 'target' is a scalar"));
   Manifest uneven = parse("train.2", [](nlohmann::json &manifest) {
-    manifest["inputs"][1]["shape"] = {4};
-    manifest["inputs"][1]["shards"] = {{{0, 2}}, {{2, 2}}};
+    manifest["programs"][0]["inputs"][1]["shape"] = {4};
+    manifest["programs"][0]["inputs"][1]["shards"] = {{{0, 2}}, {{2, 2}}};
   });
   EXPECT_TRUE(
       contains(errorOf([&] { Dataset::fromArrays(uneven, writeExamples(20)); }),
@@ -279,7 +279,7 @@ TEST_F(Data, BadTokenFiles) {
       contains(errorWith(toBytes<float>(80), parse("train.2"), TokenType::U16),
                "the program has no input 'ids'"));
   Manifest narrow = parse("tokens", [](nlohmann::json &manifest) {
-    manifest["inputs"][0]["dtype"] = "i32";
+    manifest["programs"][0]["inputs"][0]["dtype"] = "i32";
   });
   EXPECT_TRUE(
       contains(errorWith(toBytes<uint32_t>(40), narrow, TokenType::U32),

@@ -8,6 +8,7 @@
 #include "tprt/Report.h"
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -42,6 +43,76 @@ TEST(Session, RunsTheToyProgram) {
     EXPECT_EQ(result.counts[rank][0], (CollectiveCount{1, 24}));
     EXPECT_EQ(result.counts[rank][1], (CollectiveCount{0, 0}));
   }
+}
+
+static std::shared_ptr<const Artifact> loadBuckets() {
+  TestDirectory directory;
+  return Artifact::load(
+      directory.write("toy.tpx", makeContainer(makeToyBuckets().dump(),
+                                               readFile(TOY_PROGRAM))));
+}
+
+/// Inputs of the first rows of a matrix, and what belongs to them.
+static TensorMap makeRows(int64_t count) {
+  std::vector<float> elements(count * 4);
+  std::iota(elements.begin(), elements.end(), 1.0f);
+  return {{"x", makeTensor<float>(Dtype::F32, {count, 4}, elements)}};
+}
+static std::vector<float> getRows(int64_t count) {
+  std::vector<float> all = {15, 26, 37, 23, 34, 45, 31, 42, 53, 39, 50, 61};
+  return {all.begin(), all.begin() + count * 3};
+}
+
+TEST(Session, RunsTheProgramOfTheInputs) {
+  Session session(loadBuckets(), makeWeights());
+  for (int64_t count : {2, 4, 4, 2, 4}) {
+    RunResult result = session.run(makeRows(count));
+    EXPECT_EQ(result.choice.program->name, count == 2 ? "short" : "long");
+    EXPECT_EQ(getElements<float>(result.outputs.at("y")), getRows(count));
+    // Collectives are those of the artifact, here two for each program.
+    for (int64_t rank = 0; rank < 2; ++rank)
+      for (int64_t id = 0; id < 4; ++id)
+        EXPECT_EQ(result.counts[rank][id].calls, id == (count == 2 ? 0 : 2));
+  }
+  EXPECT_EQ(errorOf([&] { session.run(makeRows(3)); }),
+            "no program takes these inputs:\n"
+            "program 'short': input 'x' has type 3x4xf32, expected 2x4xf32\n"
+            "program 'long': input 'x' has type 3x4xf32, expected 4x4xf32");
+}
+
+TEST(Session, PadsInputsAndCutsOutputs) {
+  Session session(loadBuckets(), makeWeights());
+  ProgramQuery query{.program = "", .pad = {{"x", 7}}};
+  for (int64_t count = 0; count <= 4; ++count) {
+    RunOptions options{.query = query, .keepBlocks = true};
+    RunResult result = session.run(makeRows(count), options);
+    EXPECT_EQ(result.choice.program->name, count <= 2 ? "short" : "long");
+    EXPECT_EQ(result.outputs.at("y").shape, (Shape{count, 3}));
+    EXPECT_EQ(getElements<float>(result.outputs.at("y")), getRows(count));
+    EXPECT_EQ(result.blocks[0].at("y").shape, (Shape{count <= 2 ? 2 : 4, 3}));
+  }
+  query.program = "long";
+  RunResult result = session.run(makeRows(1), {.query = query});
+  EXPECT_EQ(result.choice.program->name, "long");
+  EXPECT_EQ(getElements<float>(result.outputs.at("y")), getRows(1));
+}
+
+/// The parameters, and what is packed of them, are held once.
+TEST(Session, ProgramsShareWeights) {
+  Session one(loadToy(), makeWeights()), two(loadBuckets(), makeWeights());
+  one.run(makeRows(2));
+  int64_t packed = one.getPackedWeightBytes();
+  EXPECT_GT(packed, 0);
+  two.run(makeRows(2));
+  EXPECT_EQ(two.getPackedWeightBytes(), packed);
+  two.run(makeRows(4));
+  EXPECT_EQ(two.getPackedWeightBytes(), packed);
+  EXPECT_EQ(two.getWeightBytesByRank(), one.getWeightBytesByRank());
+  EXPECT_EQ(two.getCopiedWeightBytes(), one.getCopiedWeightBytes());
+  // New values reach both.
+  two.setParameters({{"b", makeTensor<float>(Dtype::F32, {3}, {0, 0, 0})}});
+  EXPECT_EQ(getElements<float>(two.run(makeRows(4)).outputs.at("y"))[0], 5);
+  EXPECT_EQ(getElements<float>(two.run(makeRows(2)).outputs.at("y"))[0], 5);
 }
 
 TEST(Session, WeightsMayHaveAnotherFloatType) {
@@ -113,7 +184,7 @@ TEST(Session, RecordsMeasuredRuns) {
 /// An entry point that starts collective 0, or 2, a broadcast.
 static std::shared_ptr<const Artifact> loadStarting(const std::string &entry) {
   json manifest = makeToyManifest(entry);
-  json &collectives = manifest["collectives"];
+  json &collectives = manifest["programs"][0]["collectives"];
   collectives[0]["started"] = true;
   collectives.push_back(collectives[0]);
   collectives[2]["kind"] = "broadcast";
@@ -293,6 +364,43 @@ TEST(Report, CountsByRankAndCollective) {
   EXPECT_EQ(report["ranks"][1]["collectives"][0],
             json::parse(R"({"id": 0, "kind": "all_reduce", "fqn": "mlp.down",
                             "calls": 1, "bytes": 24})"));
+}
+
+/// The next program's ops follow in the manifest's list.
+TEST(Session, ProgramsRunOnlyTheirOps) {
+  json manifest = makeToyBuckets();
+  manifest["programs"][0]["ops"] = json::array();
+  TestDirectory directory;
+  Session session(
+      Artifact::load(directory.write(
+          "toy.tpx", makeContainer(manifest.dump(), readFile(TOY_PROGRAM)))),
+      makeWeights());
+  Recording recording;
+  EXPECT_TRUE(contains(
+      errorOf([&] { session.run(makeRows(2), {.recording = &recording}); }),
+      "the program runs op 0, but its manifest lists 0"));
+}
+
+TEST(Report, IsOfTheProgramThatHasRun) {
+  Session session(loadBuckets(), makeWeights());
+  Recording recording;
+  RunOptions options{.recording = &recording};
+  RunResult result = session.run(makeRows(4), options);
+  const Manifest &manifest = session.getManifest();
+  Profile profile(manifest, recording);
+  json report =
+      json::parse(makeRunReport("toy.tpx", session, result, options, &profile));
+  EXPECT_EQ(report["program"], "long");
+  EXPECT_EQ(report["arena_bytes"], 128);
+  EXPECT_EQ(report["ranks"][0]["input_bytes"], 32);
+  EXPECT_EQ(report["ranks"][0]["collectives"].size(), 2u);
+  EXPECT_EQ(report["ranks"][0]["collectives"][0]["id"], 0);
+  EXPECT_EQ(report["ranks"][0]["collectives"][0]["bytes"], 48);
+  EXPECT_EQ(report["profile"]["rows"].size(), 2u);
+  std::string text = describe(manifest);
+  EXPECT_TRUE(contains(text, "program: short\narena: 64 bytes\n"));
+  EXPECT_TRUE(contains(text, "  x  4x4xf32  Shard(1), sizes s0 x 4\n"));
+  EXPECT_TRUE(contains(text, "  0  all_reduce  4x3xf32 -> 4x3xf32  48 bytes "));
 }
 
 TEST(Report, DescribesTheProgram) {

@@ -120,7 +120,7 @@ private:
     std::vector<float> expected(result.size());
     for (size_t i = 0; i < result.size(); ++i)
       expected[i] = getExpected(group, position, i);
-    ASSERT_EQ(result, expected) << describe(c, id) << " call " << number;
+    ASSERT_EQ(result, expected) << describe(c) << " call " << number;
   }
 
   const Collective &c;

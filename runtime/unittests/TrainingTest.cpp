@@ -179,7 +179,7 @@ TEST_F(Training, OtherDataAreNoticed) {
 
 TEST_F(Training, NeedsATrainingProgram) {
   nlohmann::json manifest = readTrainManifest("train.2");
-  manifest["outputs"].erase(0);
+  manifest["programs"][0]["outputs"].erase(0);
   EXPECT_TRUE(contains(
       errorOf([&] { checkTrainingProgram(Manifest::parse(manifest.dump())); }),
       "the program has no output 'loss', expected an f32 scalar"));

@@ -17,6 +17,7 @@
 #include "tp/Transforms/Passes.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -25,8 +26,12 @@ using namespace mlir::tp;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("tp-compile options");
-static cl::opt<std::string> input(cl::Positional, cl::desc("<ranks.mlir>"),
-                                  cl::init("-"), cl::cat(category));
+static cl::list<std::string>
+    inputs(cl::Positional,
+           cl::desc("<ranks.mlir>... (several programs share their "
+                    "parameters; each has the name of its file, without the "
+                    "extension)"),
+           cl::cat(category));
 static cl::opt<std::string>
     outputPath("o", cl::desc("Where to write; '-' is standard output"),
                cl::value_desc("file"), cl::Required, cl::cat(category));
@@ -68,6 +73,11 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
+/// The program's name in the artifact.
+static std::string getName(llvm::StringRef path) {
+  return path == "-" ? "main" : llvm::sys::path::stem(path).str();
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   reportResourceLimits("tp-compile");
@@ -82,10 +92,11 @@ int main(int argc, char **argv) {
   llvm::raw_string_ostream errorStream(errors);
   if (!cl::ParseCommandLineOptions(
           argc, argv,
-          "Compiles a per-rank program to one artifact for tp-run.\n\n"
+          "Compiles per-rank programs to one artifact for tp-run.\n\n"
           "  tp-opt model.mlir --tp-parallelize=\"plan=plan.yaml\" -o "
           "ranks.mlir\n"
-          "  tp-compile ranks.mlir -o model.tpx\n\n"
+          "  tp-compile ranks.mlir -o model.tpx\n"
+          "  tp-compile short.mlir long.mlir -o model.tpx\n\n"
           "Exit codes: 0 done, 1 the program can't be compiled, 2 wrong "
           "usage.\n",
           &errorStream)) {
@@ -97,21 +108,36 @@ int main(int argc, char **argv) {
     return 2;
   }
 
+  if (inputs.empty())
+    inputs.push_back("-");
+  if (inputs.size() > 1 && (!machine.empty() || !report.empty())) {
+    fail("--machine and --report are for one program, not " +
+         llvm::Twine(inputs.size()));
+    return 2;
+  }
+
   DistinctOutputs distinct;
-  auto file = readInput(input);
-  if (!file)
-    return fail("cannot open input file '" + input +
-                "': " + llvm::toString(file.takeError()));
   DialectRegistry registry;
   registerCodeGeneration(registry);
   MLIRContext context(registry);
   context.printOpOnDiagnostic(false); // it may be the whole program
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
-    return 1;
+  std::vector<OwningOpRef<ModuleOp>> modules;
+  std::vector<ArtifactProgram> programs;
+  for (const std::string &input : inputs) {
+    auto file = readInput(input);
+    if (!file)
+      return fail("cannot open input file '" + input +
+                  "': " + llvm::toString(file.takeError()));
+    const llvm::MemoryBuffer &text = **file;
+    sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    modules.push_back(parseSourceString<ModuleOp>(text.getBuffer(), &context,
+                                                  text.getBufferIdentifier()));
+    if (!modules.back())
+      return 1;
+    programs.push_back({getName(input), *modules.back()});
+  }
 
   DefaultTimingManager timing;
   applyDefaultTimingManagerCLOptions(timing);
@@ -132,12 +158,12 @@ int main(int argc, char **argv) {
     PassManager pm(&context);
     pm.addPass(createPredictMemory({/*onDevice=*/!target.empty()}));
     pm.addPass(createReport({report, machine, /*table=*/!machine.empty()}));
-    if (failed(pm.run(*module)))
+    if (failed(pm.run(programs.front().module)))
       return 1;
   }
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
-  if (llvm::Error error = compileToArtifact(*module, options, os))
+  if (llvm::Error error = compileToArtifact(programs, options, os))
     return fail(llvm::toString(std::move(error)));
   if (llvm::Error error = writeFile(outputPath, bytes))
     return fail(llvm::toString(std::move(error)));

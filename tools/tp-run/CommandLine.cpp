@@ -10,23 +10,28 @@
 #include "tprt/Npy.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <iostream>
 #include <map>
 
 using namespace tprt;
 
-std::vector<std::string> getNames(const std::vector<TensorInfo> &tensors) {
+std::vector<std::string> getNames(const Manifest &manifest,
+                                  std::vector<TensorInfo> Program::*tensors) {
   std::vector<std::string> names;
-  for (const TensorInfo &info : tensors)
-    names.push_back(info.name);
+  for (const Program &program : manifest.programs)
+    for (const TensorInfo &info : program.*tensors)
+      if (std::find(names.begin(), names.end(), info.name) == names.end())
+        names.push_back(info.name);
   return names;
 }
 
 std::map<std::string, std::string>
 parseAssignments(const std::vector<std::string> &arguments,
                  const std::string &option, const std::string &kind,
-                 const std::vector<std::string> &names, bool checkNames) {
+                 const std::vector<std::string> &names, bool checkNames,
+                 const std::string &value) {
   std::map<std::string, std::string> paths;
   for (const std::string &argument : arguments) {
     size_t equals = argument.find('=');
@@ -36,12 +41,12 @@ parseAssignments(const std::vector<std::string> &arguments,
     if (equals == std::string::npos) {
       if (names.size() != 1)
         throw UsageError(option + " " + argument + ": say for which " + kind +
-                         ", NAME=PATH: the program has " +
+                         ", NAME=" + value + ": the program has " +
                          (names.empty() ? "none" : quotedList(names)));
       name = names.front();
     }
     if (name.empty() || path.empty())
-      throw UsageError(option + " " + argument + ": expected NAME=PATH");
+      throw UsageError(option + " " + argument + ": expected NAME=" + value);
     if (checkNames &&
         std::find(names.begin(), names.end(), name) == names.end())
       throw UsageError(option + " " + argument + ": the program has no " +
@@ -51,6 +56,21 @@ parseAssignments(const std::vector<std::string> &arguments,
       throw UsageError(option + ": " + kind + " '" + name + "' is given twice");
   }
   return paths;
+}
+
+ProgramQuery getQuery(const Options &options, const Manifest &manifest) {
+  ProgramQuery query{options.programName, {}};
+  for (const auto &[name, text] : parseAssignments(
+           options.pad, "--pad", "input", getNames(manifest, &Program::inputs),
+           /*checkNames=*/true, "VALUE")) {
+    double value = 0;
+    const char *end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end)
+      throw UsageError("--pad " + name + "=" + text + ": expected a number");
+    query.pad[name] = value;
+  }
+  return query;
 }
 
 TensorMap readTensors(const std::map<std::string, std::string> &paths) {

@@ -43,7 +43,8 @@ struct TrainingArguments {
 
 struct Options {
   std::string program;
-  std::vector<std::string> inputs, outputs, expected;
+  std::vector<std::string> inputs, outputs, expected, pad;
+  std::string programName; ///< of several in the artifact; empty: by the inputs
   std::string weights, outputWeights, json, blocks, calibration;
   std::string trace, machine;
   bool profile = false, noPin = false;
@@ -65,14 +66,22 @@ struct Options {
   TrainingArguments training;
 };
 
-std::vector<std::string> getNames(const std::vector<tprt::TensorInfo> &tensors);
+/// The names of the inputs or of the outputs of all programs.
+std::vector<std::string>
+getNames(const tprt::Manifest &manifest,
+         std::vector<tprt::TensorInfo> tprt::Program::*tensors);
 
 /// NAME=PATH arguments by name. `kind` is "input" or "output", and `names` are
-/// the program's.
+/// the program's. `value` is what messages call a PATH.
 std::map<std::string, std::string>
 parseAssignments(const std::vector<std::string> &arguments,
                  const std::string &option, const std::string &kind,
-                 const std::vector<std::string> &names, bool checkNames);
+                 const std::vector<std::string> &names, bool checkNames,
+                 const std::string &value = "PATH");
+
+/// What --program and --pad say.
+tprt::ProgramQuery getQuery(const Options &options,
+                            const tprt::Manifest &manifest);
 
 tprt::TensorMap readTensors(const std::map<std::string, std::string> &paths);
 

@@ -494,12 +494,11 @@ std::variant<int, Job> startProcesses(const Options &options) {
 //===----------------------------------------------------------------------===//
 
 /// A rank's contribution: its counts, then its shards in the manifest's order.
-static std::string pack(const Manifest &manifest, int64_t rank,
-                        const RunResult &result) {
+static std::string pack(int64_t rank, const RunResult &result) {
   const std::vector<CollectiveCount> &counts = result.counts[rank];
   std::string bytes(reinterpret_cast<const char *>(counts.data()),
                     counts.size() * sizeof(CollectiveCount));
-  for (const TensorInfo &output : manifest.outputs) {
+  for (const TensorInfo &output : result.choice.program->outputs) {
     const Tensor &block = result.blocks[rank].at(output.name);
     bytes.append(reinterpret_cast<const char *>(block.data.get()),
                  block.getNumBytes());
@@ -508,24 +507,26 @@ static std::string pack(const Manifest &manifest, int64_t rank,
 }
 
 /// The size of that in bytes.
-static size_t getPackedBytes(const Manifest &manifest, int64_t rank) {
+static size_t getPackedBytes(const Manifest &manifest, const Program &program,
+                             int64_t rank) {
   size_t bytes = manifest.collectives.size() * sizeof(CollectiveCount);
-  for (const TensorInfo &output : manifest.outputs)
+  for (const TensorInfo &output : program.outputs)
     bytes += output.getShardBytes(rank);
   return bytes;
 }
 
 void gatherResult(const Manifest &manifest, const Job &job,
                   Connection &connection, RunResult &result) {
+  const Program &program = *result.choice.program;
   size_t limit = 0;
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
-    limit = std::max(limit, getPackedBytes(manifest, rank));
+    limit = std::max(limit, getPackedBytes(manifest, program, rank));
   std::vector<std::string> all =
-      connection.gather(pack(manifest, job.rank, result), limit);
+      connection.gather(pack(job.rank, result), limit);
   if (job.rank > 0)
     return;
   std::vector<std::shared_ptr<std::byte>> wholes;
-  for (const TensorInfo &output : manifest.outputs) {
+  for (const TensorInfo &output : program.outputs) {
     Tensor whole{output.dtype, output.shape, nullptr};
     wholes.push_back(allocateAligned(whole.getNumBytes()));
     whole.data = wholes.back();
@@ -533,7 +534,7 @@ void gatherResult(const Manifest &manifest, const Job &job,
   }
   result.blocks.resize(manifest.worldSize);
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
-    if (all[rank].size() != getPackedBytes(manifest, rank))
+    if (all[rank].size() != getPackedBytes(manifest, program, rank))
       throw executionError("rank " + std::to_string(rank) +
                            " has results of another program");
     const char *at = all[rank].data();
@@ -541,8 +542,8 @@ void gatherResult(const Manifest &manifest, const Job &job,
     counts.resize(manifest.collectives.size());
     std::memcpy(counts.data(), at, counts.size() * sizeof(CollectiveCount));
     at += counts.size() * sizeof(CollectiveCount);
-    for (size_t i = 0; i < manifest.outputs.size(); ++i) {
-      const TensorInfo &output = manifest.outputs[i];
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
+      const TensorInfo &output = program.outputs[i];
       int64_t bytes = output.getShardBytes(rank);
       std::shared_ptr<std::byte> block = allocateAligned(bytes);
       std::memcpy(block.get(), at, bytes);
@@ -553,4 +554,5 @@ void gatherResult(const Manifest &manifest, const Job &job,
           output.dtype, output.shards[rank].getShape(), block};
     }
   }
+  result.outputs = cutOutputs(result.choice, std::move(result.outputs));
 }

@@ -110,8 +110,8 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
         resume, resetData, metrics, log, curve, nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
-  for (const char *other :
-       {"--output", "--blocks", "--expect", "--json", "--repeat", "--warmup"})
+  for (const char *other : {"--output", "--blocks", "--expect", "--json",
+                            "--repeat", "--warmup", "--program", "--pad"})
     steps->excludes(app.get_option(other));
 }
 
@@ -153,20 +153,20 @@ static Dataset openData(const TrainingArguments &arguments,
         manifest, paths.begin()->second, *parseTokenType(arguments.tokenType),
         arguments.tokenInputs[0], arguments.tokenInputs[1]);
   }
-  return Dataset::fromArrays(manifest,
-                             parseAssignments(arguments.data, "--data", "input",
-                                              getNames(manifest.inputs),
-                                              /*checkNames=*/true));
+  return Dataset::fromArrays(
+      manifest, parseAssignments(arguments.data, "--data", "input",
+                                 getNames(manifest, &Program::inputs),
+                                 /*checkNames=*/true));
 }
 
 /// Reads the inputs of --input, and checks that every input has a value.
 static TensorMap readConstants(const Options &options, const Dataset &data,
                                const Manifest &manifest) {
-  TensorMap constants = readTensors(
-      parseAssignments(options.inputs, "--input", "input",
-                       getNames(manifest.inputs), /*checkNames=*/true));
+  TensorMap constants = readTensors(parseAssignments(
+      options.inputs, "--input", "input", getNames(manifest, &Program::inputs),
+      /*checkNames=*/true));
   std::vector<TensorInfo> wanted;
-  for (const TensorInfo &info : manifest.inputs) {
+  for (const TensorInfo &info : manifest.programs.front().inputs) {
     bool isData = data.hasInput(info.name);
     if (isData && constants.contains(info.name))
       throw UsageError("input '" + info.name +

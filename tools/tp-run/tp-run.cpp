@@ -48,6 +48,7 @@ Examples:
       --steps 1000 --output-weights trained.safetensors
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy
       --warmup 3 --repeat 20 --trace trace.json --profile --machine machine.json
+  tp-run model.tpx --weights model.safetensors --input ids=ids.npy --pad ids=0
   tp-run model.tpx --describe
   tp-run --calibrate machine.json
 )";
@@ -120,7 +121,8 @@ static std::string nameBlock(const std::string &directory,
 /// Fails if an output can't be written, before the run that computes it. Makes
 /// the directory of --blocks.
 static void
-checkRunOutputs(const Options &options, const Manifest &manifest,
+checkRunOutputs(const Options &options, const Program &program,
+                int64_t worldSize,
                 const std::map<std::string, std::string> &outputPaths,
                 std::optional<NewDirectory> &blocks) {
   std::vector<std::string> paths;
@@ -132,11 +134,40 @@ checkRunOutputs(const Options &options, const Manifest &manifest,
   addOutput(options.outputWeights, paths);
   if (!options.blocks.empty()) {
     blocks.emplace(options.blocks);
-    for (const TensorInfo &output : manifest.outputs)
-      for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
+    for (const TensorInfo &output : program.outputs)
+      for (int64_t rank = 0; rank < worldSize; ++rank)
         paths.push_back(nameBlock(options.blocks, output.name, rank));
   }
   checkOutputs(paths);
+}
+
+/// Draws the inputs that no file gives.
+static void drawInputs(const Options &options, const Manifest &manifest,
+                       TensorMap &inputs) {
+  std::vector<std::string> names;
+  for (const Program &program : manifest.programs) {
+    names.push_back(program.name);
+    if (options.programName.empty() ? manifest.programs.size() == 1
+                                    : options.programName == program.name)
+      return drawTensors(program.inputs, *options.random,
+                         /*isParameter=*/false, inputs);
+  }
+  throw UsageError("--random: say for which program, --program NAME: the "
+                   "artifact has " +
+                   quotedList(names));
+}
+
+/// Fails if the program that the inputs choose lacks an output that another
+/// program has.
+static void checkNames(const Program &program,
+                       const std::map<std::string, std::string> &paths) {
+  for (const auto &[name, path] : paths)
+    if (std::none_of(program.outputs.begin(), program.outputs.end(),
+                     [&](const TensorInfo &info) { return info.name == name; }))
+      throw inputError("program '" + program.name +
+                       "', which takes these "
+                       "inputs, has no output '" +
+                       name + "'");
 }
 
 static ExitCode runRank(const Options &options,
@@ -144,9 +175,10 @@ static ExitCode runRank(const Options &options,
                         const Communication &communication) {
   const auto &[backend, job, connection] = communication;
   const Manifest &manifest = artifact->getManifest();
-  std::vector<std::string> outputNames = getNames(manifest.outputs);
-  auto inputPaths = parseAssignments(options.inputs, "--input", "input",
-                                     getNames(manifest.inputs), false);
+  std::vector<std::string> outputNames = getNames(manifest, &Program::outputs);
+  auto inputPaths =
+      parseAssignments(options.inputs, "--input", "input",
+                       getNames(manifest, &Program::inputs), false);
   auto outputPaths = parseAssignments(options.outputs, "--output", "output",
                                       outputNames, true);
   auto expectedPaths = parseAssignments(options.expected, "--expect", "output",
@@ -157,24 +189,24 @@ static ExitCode runRank(const Options &options,
       throw inputError("--blocks: output '" + name +
                        "' can't be the name of a file");
 
-  std::optional<NewDirectory> blocks;
-  if (!job || job->rank == 0) // the one that writes
-    checkRunOutputs(options, manifest, outputPaths, blocks);
-  TensorMap expected = readTensors(expectedPaths);
+  RunOptions runOptions = options.run;
+  runOptions.query = getQuery(options, manifest);
   TensorMap inputs = readTensors(inputPaths);
   if (options.random)
-    drawTensors(manifest.inputs, *options.random, /*isParameter=*/false,
-                inputs);
-  std::string problems =
-      checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
-  if (!problems.empty())
-    throw inputError(problems);
+    drawInputs(options, manifest, inputs);
+  const Program &program =
+      *chooseProgram(manifest, inputs, runOptions.query).program;
+  checkNames(program, outputPaths);
+  checkNames(program, expectedPaths);
+  std::optional<NewDirectory> blocks;
+  if (!job || job->rank == 0) // the one that writes
+    checkRunOutputs(options, program, manifest.worldSize, outputPaths, blocks);
+  TensorMap expected = readTensors(expectedPaths);
   TensorMap weights = readProgramWeights(options, manifest);
   SessionOptions sessionOptions = getSessionOptions(options, communication);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact, weights, sessionOptions);
   noteGemmChoices(session);
-  RunOptions runOptions = options.run;
   runOptions.keepBlocks = !options.blocks.empty() || job;
   std::optional<Recording> recording = makeRecording(options);
   runOptions.recording = recording ? &*recording : nullptr;
@@ -301,6 +333,17 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->type_name("PATH");
   app.add_option("--input", options.inputs, "input from a .npy file")
       ->type_name("NAME=PATH")
+      ->allow_extra_args(false);
+  app.add_option("--program", options.programName,
+                 "the program of the artifact to run; otherwise the one that "
+                 "takes the inputs")
+      ->type_name("NAME");
+  app.add_option("--pad", options.pad,
+                 "let an input grow at the end, with this value in the new "
+                 "elements, to the sizes of the smallest program that it fits "
+                 "into; the outputs are cut back. Only right for causal "
+                 "models, or with a mask for the new elements")
+      ->type_name("[NAME=]VALUE")
       ->allow_extra_args(false);
   app.add_option("--output", options.outputs,
                  "write an output to a .npy file; without --output, --blocks, "

@@ -209,7 +209,7 @@ public:
     llvm::raw_string_ostream os(artifact);
     CompileOptions options;
     options.target = target.str();
-    llvm::Error error = compileToArtifact(*module, options, os);
+    llvm::Error error = compileToArtifact({{"main", *module}}, options, os);
     EXPECT_FALSE(!!error) << llvm::toString(std::move(error));
     tprt_artifact_header header;
     memcpy(&header, artifact.data(), sizeof(header));

@@ -1,7 +1,8 @@
-//===- ArtifactWriter.cpp - Manifest and container ------------------------===//
+//===- ArtifactWriter.cpp - Compilation to an artifact --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Target/Artifact/ArtifactWriter.h"
+#include "ArtifactManifest.h"
 #include "DeviceCode.h"
 #include "ObjectFile.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -10,7 +11,6 @@
 #include "tprt/abi.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/Support/CRC.h"
-#include "llvm/Support/ScopedPrinter.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
@@ -20,57 +20,10 @@ static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// The name of the function that the code for CPU `i` of the list exports.
-static std::string getEntryName(size_t i) {
-  return i == 0 ? TPRT_ENTRY_SYMBOL : TPRT_ENTRY_SYMBOL "_" + std::to_string(i);
-}
-
 /// A CPU whose code runs on all CPUs of the host's architecture.
 static llvm::StringRef getBaselineCPU() {
   return llvm::Triple(llvm::sys::getProcessTriple()).isX86() ? "x86-64"
                                                              : "generic";
-}
-
-namespace {
-/// What the artifact has code for.
-struct Targets {
-  /// The device's; empty without a device.
-  llvm::SmallVector<int32_t> architectures = {};
-  /// The CPUs.
-  llvm::SmallVector<std::unique_ptr<llvm::TargetMachine>> machines = {};
-};
-} // namespace
-
-static llvm::json::Object describeTarget(const llvm::TargetMachine &machine) {
-  llvm::json::Array features;
-  for (std::string &feature : getNeededFeatures(machine))
-    features.push_back(std::move(feature));
-  return llvm::json::Object{{"cpu", machine.getTargetCPU()},
-                            {"features", std::move(features)}};
-}
-
-static std::string writeManifest(DictionaryAttr attr, const Targets &targets) {
-  const auto &[architectures, machines] = targets;
-  llvm::json::Object manifest = *toJSON(attr).getAsObject();
-  manifest["schema"] = TPRT_MANIFEST_SCHEMA;
-  manifest["producer"] = "tp-mlir " TP_VERSION;
-  manifest["entry"] = getEntryName(0);
-  llvm::json::Object target = describeTarget(*machines.front());
-  target["triple"] = machines.front()->getTargetTriple().str();
-  llvm::json::Array variants;
-  for (auto [i, machine] : llvm::enumerate(llvm::drop_begin(machines))) {
-    llvm::json::Object variant = describeTarget(*machine);
-    variant["entry"] = getEntryName(i + 1);
-    variants.push_back(std::move(variant));
-  }
-  if (!variants.empty())
-    target["variants"] = std::move(variants);
-  if (!architectures.empty()) {
-    target["device"] = "cuda";
-    target["architectures"] = llvm::json::Array(architectures);
-  }
-  manifest["target"] = std::move(target);
-  return llvm::to_string(llvm::json::Value(std::move(manifest)));
 }
 
 static void writeContainer(llvm::StringRef manifest, llvm::StringRef object,
@@ -147,13 +100,9 @@ static llvm::Expected<DeviceCode> getDeviceCode(gpu::GPUModuleOp kernels,
   return code;
 }
 
-llvm::Error tp::compileToArtifact(ModuleOp module,
-                                  const CompileOptions &options,
-                                  llvm::raw_ostream &output) {
-  auto targets = getTargets(options);
-  if (!targets)
-    return targets.takeError();
-  bool hasDevice = !targets->architectures.empty();
+/// Lowers a program to the LLVM dialect.
+static llvm::Error lower(ModuleOp module, bool hasDevice,
+                         const CompileOptions &options) {
   PassManager pm(module->getName());
   if (options.configure && failed(options.configure(pm)))
     return makeError("bad options for the pass manager");
@@ -163,44 +112,44 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
     buildLowerToLLVMPipeline(pm);
   if (failed(pm.run(module)))
     return makeError("the program can't be lowered");
-  if (options.emit == Emit::MLIR) {
-    module.print(output);
-    return llvm::Error::success();
-  }
-  std::string manifest = writeManifest(getManifest(module), *targets);
-  if (options.emit == Emit::Manifest) {
-    output << manifest << '\n';
-    return llvm::Error::success();
-  }
+  return llvm::Error::success();
+}
 
+/// Compiles program `number` for each CPU, and appends its objects; or, if
+/// options.emit asks for a text of it, writes that and appends nothing.
+static llvm::Error compile(ModuleOp module, size_t number,
+                           const Targets &targets,
+                           const CompileOptions &options,
+                           llvm::SmallVectorImpl<llvm::SmallString<0>> &objects,
+                           llvm::raw_ostream &output) {
+  bool hasDevice = !targets.architectures.empty();
   DeviceCode deviceCode;
   if (hasDevice) {
     auto kernels = *module.getOps<gpu::GPUModuleOp>().begin();
     if (options.emit == Emit::PTX) {
-      auto ptx = compileToPTX(kernels, targets->architectures.front(),
+      auto ptx = compileToPTX(kernels, targets.architectures.front(),
                               options.optLevel);
       if (!ptx)
         return ptx.takeError();
       output << *ptx;
       return llvm::Error::success();
     }
-    auto compiled = getDeviceCode(kernels, *targets, options);
+    auto compiled = getDeviceCode(kernels, targets, options);
     if (!compiled)
       return compiled.takeError();
     deviceCode = std::move(*compiled);
     kernels.erase();
   }
-
-  llvm::SmallVector<llvm::SmallString<0>> objects;
-  for (auto [i, machine] : llvm::enumerate(targets->machines)) {
+  for (auto [i, machine] : llvm::enumerate(targets.machines)) {
     llvm::LLVMContext llvmContext;
     std::unique_ptr<llvm::Module> llvmModule =
         translateModuleToLLVMIR(module, llvmContext, "program");
     if (!llvmModule)
       return makeError("the program can't be translated to LLVM IR");
-    llvmModule->getFunction(getEntryName(0))->setName(getEntryName(i));
+    llvmModule->getFunction(TPRT_ENTRY_SYMBOL)
+        ->setName(getEntryName(number, i, targets));
     if (hasDevice)
-      addDeviceCode(*llvmModule, deviceCode);
+      addDeviceCode(*llvmModule, deviceCode, getDeviceCodeName(number));
     optimize(*llvmModule, *machine, options.optLevel);
     if (options.emit == Emit::LLVM) {
       llvmModule->print(output, nullptr);
@@ -211,13 +160,52 @@ llvm::Error tp::compileToArtifact(ModuleOp module,
       return object.takeError();
     objects.push_back(std::move(*object));
   }
-  if (options.emit == Emit::Object) {
-    output << objects.front();
+  return llvm::Error::success();
+}
+
+llvm::Error tp::compileToArtifact(ArrayRef<ArtifactProgram> programs,
+                                  const CompileOptions &options,
+                                  llvm::raw_ostream &output) {
+  bool takesSeveral =
+      options.emit == Emit::Artifact || options.emit == Emit::Manifest;
+  if (!takesSeveral && programs.size() != 1)
+    return makeError("IR, objects and PTX are of one program, not " +
+                     llvm::Twine(programs.size()));
+  auto targets = getTargets(options);
+  if (!targets)
+    return targets.takeError();
+  llvm::SmallVector<ProgramManifest> manifests;
+  for (const ArtifactProgram &program : programs) {
+    if (llvm::Error error =
+            lower(program.module, !targets->architectures.empty(), options))
+      return error;
+    manifests.push_back({program.name, getManifest(program.module)});
+  }
+  if (options.emit == Emit::MLIR) {
+    ModuleOp module = programs.front().module;
+    module.print(output);
     return llvm::Error::success();
   }
+  auto manifest = writeManifest(manifests, *targets);
+  if (!manifest)
+    return manifest.takeError();
+  if (options.emit == Emit::Manifest) {
+    output << *manifest << '\n';
+    return llvm::Error::success();
+  }
+
+  llvm::SmallVector<llvm::SmallString<0>> objects;
+  for (auto [number, program] : llvm::enumerate(programs))
+    if (llvm::Error error =
+            compile(program.module, number, *targets, options, objects, output))
+      return error;
+  if (options.emit == Emit::Object)
+    output << objects.front();
+  if (options.emit != Emit::Artifact)
+    return llvm::Error::success();
   auto shared = linkSharedObject(objects);
   if (!shared)
     return shared.takeError();
-  writeContainer(manifest, *shared, output);
+  writeContainer(*manifest, *shared, output);
   return llvm::Error::success();
 }

@@ -282,7 +282,8 @@ tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   return images;
 }
 
-void tp::addDeviceCode(llvm::Module &module, const DeviceCode &deviceCode) {
+void tp::addDeviceCode(llvm::Module &module, const DeviceCode &deviceCode,
+                       StringRef symbol) {
   const auto &[images, kernels, sites] = deviceCode;
   llvm::LLVMContext &context = module.getContext();
   llvm::IRBuilder<> b(context);
@@ -330,6 +331,5 @@ void tp::addDeviceCode(llvm::Module &module, const DeviceCode &deviceCode) {
        b.getInt32(kernels.size()), defineNames(kernels),
        b.getInt32(sites.size()), defineNames(sites)});
   new llvm::GlobalVariable(module, code->getType(), /*isConstant=*/true,
-                           llvm::GlobalValue::ExternalLinkage, code,
-                           TPRT_DEVICE_CODE_SYMBOL);
+                           llvm::GlobalValue::ExternalLinkage, code, symbol);
 }

@@ -42,8 +42,9 @@ compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
                StringRef hostCPU, unsigned optLevel,
                llvm::function_ref<void(const llvm::Twine &)> warn);
 
-/// Adds the constant `tprt_device_code` to the host's module.
-void addDeviceCode(llvm::Module &module, const DeviceCode &code);
+/// Adds a constant `symbol`, a tprt_device_code, to the host's module.
+void addDeviceCode(llvm::Module &module, const DeviceCode &code,
+                   StringRef symbol);
 
 } // namespace mlir::tp
 

@@ -1,4 +1,4 @@
-//===- Artifact.h - A compiled program, loaded ------------------*- C++ -*-===//
+//===- Artifact.h - Compiled programs, loaded -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_ARTIFACT_H
@@ -32,7 +32,7 @@ TPRT_API ArtifactParts checkContainer(std::string_view bytes,
 TPRT_API std::string makeContainer(std::string_view manifest,
                                    std::string_view sharedObject);
 
-/// A program in native code. Loading the code can already run parts of it: load
+/// Programs in native code. Loading the code can already run parts of it: load
 /// only artifacts whose makers you trust (docs/Security.md).
 class TPRT_API Artifact {
 public:
@@ -52,27 +52,31 @@ public:
 
   /// Loads the code, which stays loaded as long as this object lives. Call this
   /// after everything else has been checked, and before getEntry() and
-  /// getDeviceCode(). Throws an input error if the code can't be loaded.
+  /// getDeviceCodes(). Throws an input error if the code can't be loaded.
   /// Several threads may call it, more than once.
   void loadCode() const;
-  tpx_main_fn getEntry() const { return entry; }
-  /// The kernels of a program for CUDA devices; null for others.
-  const tprt_device_code *getDeviceCode() const { return deviceCode; }
+  /// Of a program, by its index.
+  tpx_main_fn getEntry(size_t program = 0) const { return entries[program]; }
+  /// The kernels of each program for CUDA devices; none for others.
+  const std::vector<const tprt_device_code *> &getDeviceCodes() const {
+    return deviceCodes;
+  }
 
 private:
   Artifact() = default;
   void open();
+  void *getSymbol(const std::string &name, const char *what) const;
 
   std::string path;
   Manifest manifest;
   std::shared_ptr<const MappedFile> file;
   std::string_view sharedObject; ///< in the file
-  std::string entryName;
+  size_t code = 0;               ///< the chosen one of Program::entries
   mutable std::once_flag isOpen;
   int descriptor = -1;
   void *handle = nullptr;
-  tpx_main_fn entry = nullptr;
-  const tprt_device_code *deviceCode = nullptr;
+  std::vector<tpx_main_fn> entries; ///< by program
+  std::vector<const tprt_device_code *> deviceCodes;
 };
 
 /// Reads only the manifest, without loading code, so it works for another

@@ -105,8 +105,8 @@ TPRT_API std::vector<Transfer> getTransfers(const Collective &collective,
 /// Bytes that `rank`, a member of a group, receives from other ranks.
 TPRT_API int64_t getReceivedBytes(const Collective &collective, int64_t rank);
 
-/// "collective 5 (all_reduce of 'encoder.layer.0.output.dense')".
-TPRT_API std::string describe(const Collective &collective, int64_t id);
+/// "all_reduce of 'encoder.layer.0.output.dense'".
+TPRT_API std::string describe(const Collective &collective);
 
 } // namespace tprt
 

@@ -80,6 +80,11 @@ public:
   /// something has failed in the meantime.
   virtual void poll() {}
 
+  /// Throws an error in all ranks if not all of them give the same value.
+  /// `what` is what is agreed on, for the error. If all ranks are in one
+  /// process, which has given them the value, there is nothing to do.
+  virtual void agree(const std::string &what, const std::string &value);
+
   /// Waits for all ranks of the world. Throws AbortedError.
   virtual void barrier() = 0;
 

@@ -59,6 +59,10 @@ constexpr bool isFloat(Dtype dtype) {
 TPRT_API std::string_view toString(Dtype dtype);
 TPRT_API std::optional<Dtype> parseDtype(std::string_view name);
 
+/// Whether an element can be `number`. Floats are rounded; an i64 is at most
+/// 2^53 in size, up to which doubles are exact.
+TPRT_API bool holds(Dtype dtype, double number);
+
 /// The type of an f16 element: IEEE binary16, with the compiler's conversions.
 using Half = _Float16;
 

@@ -14,8 +14,8 @@ namespace tprt {
 /// The runtime's version, "0.1.0".
 TPRT_API std::string_view getVersion();
 
-/// A summary of the manifest for people: inputs, parameters, outputs,
-/// collectives.
+/// A summary of the manifest for people: parameters, and each program's inputs,
+/// outputs and collectives.
 TPRT_API std::string describe(const Manifest &manifest);
 
 /// The durations of runs, in seconds. Percentile p is the shortest time that p

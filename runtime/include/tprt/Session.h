@@ -1,9 +1,13 @@
-//===- Session.h - Execution of a program on its ranks ----------*- C++ -*-===//
+//===- Session.h - Execution of programs on their ranks ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //   auto artifact = tprt::Artifact::load("model.tpx");
 //   tprt::Session session(artifact, weights);
 //   tprt::RunResult result = session.run(inputs);
+//
+// An artifact may have several programs. They share the session's weights, its
+// threads, communicators and arenas. Each run is of one of them, see
+// ProgramChoice.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,17 +18,14 @@
 #include "tprt/CudaOptions.h"
 #include "tprt/GemmChoice.h"
 #include "tprt/LocalCommunicator.h"
+#include "tprt/ProgramChoice.h"
 #include "tprt/Recording.h"
-#include "tprt/Tensor.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace tprt {
-
-using TensorMap = std::map<std::string, Tensor>;
 
 /// What one rank did in collective `id`, within one run.
 struct CollectiveCount {
@@ -35,6 +36,8 @@ struct CollectiveCount {
 };
 
 struct RunOptions {
+  /// Which program to run. Without a name, the one that takes the inputs.
+  ProgramQuery query = {};
   int64_t warmup = 0;      ///< runs before the measured ones
   int64_t repeat = 1;      ///< measured runs
   bool keepBlocks = false; ///< fill RunResult::blocks
@@ -44,11 +47,14 @@ struct RunOptions {
 };
 
 struct RunResult {
-  /// Outputs of the last run, global. If other processes host ranks, only the
-  /// elements that this process's ranks hold are defined; see `blocks`.
+  /// The program that has run, and the sizes that the inputs had.
+  ProgramChoice choice;
+  /// Outputs of the last run, global, without what belongs to the padding of
+  /// inputs. If other processes host ranks, only the elements that this
+  /// process's ranks hold are defined; see `blocks`.
   TensorMap outputs;
-  /// [rank] of the last run, if requested: each rank's shards of the outputs.
-  /// Empty for ranks that other processes host.
+  /// [rank] of the last run, if requested: each rank's shards of the program's
+  /// whole outputs. Empty for ranks that other processes host.
   std::vector<TensorMap> blocks;
   std::vector<double> seconds; ///< per measured run: from the first rank's
                                ///< start to the last rank's end; for this
@@ -79,22 +85,12 @@ struct SessionOptions {
   bool pinRanks = true;
 };
 
-/// Compares the names, types and shapes of `given` with `wanted`. Returns all
-/// problems, one per line: tensors that are missing (and have no initial
-/// value), unknown, or of the wrong type or shape. Empty if there are none.
-/// `kind` is "input", "weight", … Accepts f32 for a wanted bf16; if
-/// `convertsFloats`, any float type for another one.
-TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
-                                  const TensorMap &given, std::string_view kind,
-                                  bool allowUnused,
-                                  bool convertsFloats = false);
-
 /// Returns the global value of a parameter by name; and a function that uses
 /// such a getter.
 using GetParameter = std::function<Tensor(const std::string &name)>;
 using UseParameters = std::function<void(const GetParameter &)>;
 
-/// A program with its weights sharded for the ranks. run() may be called again
+/// Programs with their weights sharded for the ranks. run() may be called again
 /// with other inputs, by one thread at a time. It may also be called after a
 /// failed run, but parameters that the program updates then don't belong to any
 /// one step.
@@ -119,10 +115,11 @@ public:
   /// see Communicator::getDescription().
   const std::string &getCommunication() const;
 
-  /// Throws an input error listing every missing, unknown or wrong input; an
-  /// execution error when a rank fails, naming the rank, and the collective and
-  /// module it was in. Updated parameters carry over from run to run, including
-  /// warm-up runs.
+  /// Runs the program that `options.query` and the inputs choose. A program's
+  /// first run allocates its outputs, which the session keeps. Throws an input
+  /// error listing every missing, unknown or wrong input; an execution error
+  /// when a rank fails, naming the rank, and the collective and module it was
+  /// in. Updated parameters carry over from run to run, including warm-up runs.
   RunResult run(const TensorMap &inputs, const RunOptions &options = {});
 
   /// A copy of a parameter's current global value. May be called by several

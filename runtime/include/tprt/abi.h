@@ -22,7 +22,7 @@
 #define TPRT_ABI_VERSION 6
 
 /// The value of "schema" in a manifest.
-#define TPRT_MANIFEST_SCHEMA 4
+#define TPRT_MANIFEST_SCHEMA 5
 
 /// The symbols that an artifact exports: a tpx_main_fn, and in a program for
 /// CUDA devices a tprt_device_code.

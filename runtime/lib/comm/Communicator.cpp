@@ -21,6 +21,8 @@ std::shared_ptr<std::byte> Communicator::allocate(int64_t) { return nullptr; }
 
 bool Communicator::warmUp(std::byte *, int64_t) { return true; }
 
+void Communicator::agree(const std::string &, const std::string &) {}
+
 std::string Communicator::getDescription() const { return ""; }
 
 std::string Communicator::describeActivity() const { return ""; }

@@ -103,9 +103,10 @@ private:
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice(const tprt_device_code &code, const CudaOptions &options)
+  CudaDevice(const std::vector<const tprt_device_code *> &codes,
+             const CudaOptions &options)
       : context(std::make_shared<Context>(options.device)),
-        program(std::make_shared<Program>(context, code, options)),
+        state(std::make_shared<DeviceState>(context, codes, options)),
         transfers(context) {}
 
   bool sharesHostMemory() const override { return false; }
@@ -122,7 +123,7 @@ public:
 
 private:
   ContextPtr context;
-  std::shared_ptr<Program> program;
+  std::shared_ptr<DeviceState> state;
   std::mutex mutex; ///< guards the members below
   Transfers transfers;
   std::map<int64_t, std::unique_ptr<CudaStream>> streams; ///< by rank
@@ -186,7 +187,7 @@ DeviceStream *CudaDevice::getStream(int64_t rank) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<CudaStream> &stream = streams[rank];
   if (!stream)
-    stream = std::make_unique<CudaStream>(program);
+    stream = std::make_unique<CudaStream>(state);
   return stream.get();
 }
 
@@ -197,7 +198,8 @@ void CudaDevice::dropStreams() {
 
 void cuda::checkProducts() { Blas::get(); }
 
-std::shared_ptr<Device> cuda::makeDevice(const tprt_device_code &code,
-                                         const CudaOptions &options) {
-  return std::make_shared<CudaDevice>(code, options);
+std::shared_ptr<Device>
+cuda::makeDevice(const std::vector<const tprt_device_code *> &codes,
+                 const CudaOptions &options) {
+  return std::make_shared<CudaDevice>(codes, options);
 }

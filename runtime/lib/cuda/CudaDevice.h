@@ -9,11 +9,12 @@
 
 namespace tprt::cuda {
 
-/// The device for programs whose kernels are `code`, which must outlive it.
-/// Throws an input error if there is no driver, no such device, or no kernels
-/// for it.
-TPRT_API std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
-                                            const CudaOptions &options);
+/// The device for programs, at least one, whose kernels are `codes`, which must
+/// outlive it. Throws an input error if there is no driver, no such device, or
+/// no kernels for it.
+TPRT_API std::shared_ptr<Device>
+makeDevice(const std::vector<const tprt_device_code *> &codes,
+           const CudaOptions &options);
 
 /// Throws an input error if the library for matrix products is missing.
 void checkProducts();

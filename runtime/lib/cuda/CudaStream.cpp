@@ -10,16 +10,23 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-Program::Program(ContextPtr context, const tprt_device_code &code,
-                 const CudaOptions &options)
-    : context(std::move(context)), code(code), options(options),
-      own(this->context) {
-  if (options.attention == AttentionLibrary::CuDnn)
-    Dnn::get(); // throws now if it is missing
+ProgramKernels::ProgramKernels(const ContextPtr &context,
+                               const tprt_device_code &code)
+    : code(code) {
   if (code.num_kernels > 0)
-    module.emplace(this->context, chooseImage(code, *this->context));
+    module = std::make_unique<Module>(context, chooseImage(code, *context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
     kernels.push_back(module->getFunction(code.kernels[i]));
+}
+
+DeviceState::DeviceState(ContextPtr context,
+                         const std::vector<const tprt_device_code *> &codes,
+                         const CudaOptions &options)
+    : context(std::move(context)), options(options), own(this->context) {
+  if (options.attention == AttentionLibrary::CuDnn)
+    Dnn::get(); // throws now if it is missing
+  for (const tprt_device_code *code : codes)
+    programs.emplace_back(this->context, *code);
 }
 
 Graph::Graph(ContextPtr context, CUgraph graph) : context(std::move(context)) {
@@ -34,13 +41,14 @@ Graph::~Graph() {
       [&](const Driver &driver) { driver.cuGraphExecDestroy(executable); });
 }
 
-CudaStream::CudaStream(std::shared_ptr<Program> program)
-    : program(std::move(program)), stream(makeStream(getContext())),
+CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
+    : state(std::move(state)), program(&this->state->programs.front()),
+      stream(makeStream(getContext())),
       errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
       reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
-      products(getContext(), this->program->options.tf32),
-      attentions(getContext(), this->program->own,
-                 this->program->options.attention) {}
+      products(getContext(), this->state->options.tf32),
+      attentions(getContext(), this->state->own,
+                 this->state->options.attention) {}
 
 CudaStream::~CudaStream() {
   // Running work still uses the memory that is freed next.
@@ -87,7 +95,7 @@ void CudaStream::reduce(Reduction reduction, Dtype dtype,
                         const std::vector<const std::byte *> &operands,
                         const std::vector<std::byte *> &dsts, int64_t count) {
   if (count > 0)
-    program->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
+    state->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
 }
 
 std::byte *CudaStream::getStaging(int64_t bytes) {
@@ -182,7 +190,7 @@ tprt_device_error *CudaStream::getErrorRecord() {
 
 CudaStream &CudaStream::getCommunication() {
   if (!communication)
-    communication = std::make_unique<CudaStream>(program);
+    communication = std::make_unique<CudaStream>(state);
   return *communication;
 }
 

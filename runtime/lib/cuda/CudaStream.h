@@ -13,19 +13,27 @@
 
 namespace tprt::cuda {
 
-/// The common state of a device's streams.
-struct Program {
-  Program(ContextPtr context, const tprt_device_code &code,
-          const CudaOptions &options);
+/// The kernels of a program.
+struct ProgramKernels {
+  ProgramKernels(const ContextPtr &context, const tprt_device_code &code);
 
-  const ContextPtr context;
   const tprt_device_code &code;
-  const CudaOptions options;
   std::vector<CUfunction> kernels; ///< by tprt_device_code::kernels
-  Kernels own;
 
 private:
-  std::optional<Module> module; ///< none if there are no kernels
+  std::unique_ptr<Module> module; ///< null if there are no kernels
+};
+
+/// The common state of a device's streams.
+struct DeviceState {
+  DeviceState(ContextPtr context,
+              const std::vector<const tprt_device_code *> &codes,
+              const CudaOptions &options);
+
+  const ContextPtr context;
+  const CudaOptions options;
+  std::vector<ProgramKernels> programs;
+  Kernels own;
 };
 
 /// A run that was captured from streams that wait for each other.
@@ -47,7 +55,7 @@ class CudaStream final : public DeviceStream {
 public:
   using Stream::copy;
 
-  explicit CudaStream(std::shared_ptr<Program> program);
+  explicit CudaStream(std::shared_ptr<DeviceState> state);
   ~CudaStream() override;
 
   void copy(const StridedCopy &strided, int64_t elementBytes,
@@ -60,6 +68,7 @@ public:
   Event *announce() override;
   void waitFor(Event *event) override;
 
+  void setProgram(size_t index) override { program = &state->programs[index]; }
   void launch(int32_t kernel, const tprt_launch_args &args,
               void *const *arguments) override;
   void gemm(const tprt_gemm_args &args, const GemmOperands &operands) override;
@@ -92,13 +101,14 @@ public:
   void replay(void *graph) override;
 
   CUstream get() const { return stream.get(); }
-  const ContextPtr &getContext() const { return program->context; }
+  const ContextPtr &getContext() const { return state->context; }
 
 private:
   const Driver &getDriver() const { return getContext()->getDriver(); }
   void dropOldStagings();
 
-  std::shared_ptr<Program> program;
+  std::shared_ptr<DeviceState> state;
+  const ProgramKernels *program; ///< that runs
   std::shared_ptr<CUstream_st> stream;
   std::shared_ptr<std::byte> errorRecord; ///< on the device
   std::shared_ptr<std::byte> reported;    ///< its copy on the host

@@ -55,6 +55,10 @@ class DeviceStream : public Stream {
 public:
   using Stream::copy;
 
+  /// Says which program, by its index in the artifact, makes the next calls, or
+  /// is replayed next. Before the first call it is program 0.
+  virtual void setProgram(size_t index) = 0;
+
   virtual void launch(int32_t kernel, const tprt_launch_args &args,
                       void *const *arguments) = 0;
   virtual void gemm(const tprt_gemm_args &args,

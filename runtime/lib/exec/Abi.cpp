@@ -39,28 +39,30 @@ static int32_t guarded(tprt_rank &rank, Body body) noexcept {
   }
 }
 
-/// Enters collective `id`. `what` names the call for errors.
-static void enterCollective(tprt_rank &rank, int32_t id, const char *what) {
-  int64_t count = rank.counts.size();
-  if (id < 0 || id >= count)
+/// Enters collective `own` of the program, and returns its number in the
+/// manifest. `what` names the call for errors.
+static int64_t enterCollective(tprt_rank &rank, int32_t own, const char *what) {
+  const auto &[first, count] = rank.program->collectives;
+  if (own < 0 || own >= count)
     throw executionError(std::string("the program ") + what + " collective " +
-                         std::to_string(id) + ", but its manifest lists " +
+                         std::to_string(own) + ", but its manifest lists " +
                          std::to_string(count));
-  rank.lastCollective = id;
+  rank.lastCollective = first + own;
   rank.isInCollective = true;
+  return rank.lastCollective;
 }
 
 /// Leaves collective `id` when it is complete.
-static void leaveCollective(tprt_rank &rank, int32_t id, int64_t bytes) {
+static void leaveCollective(tprt_rank &rank, int64_t id, int64_t bytes) {
   rank.isInCollective = false;
   ++rank.counts[id].calls;
   rank.counts[id].bytes += bytes;
 }
 
-int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
+int32_t tprt_collective(tprt_rank *ctx, int32_t own, const void *src,
                         void *dst) {
   return guarded(*ctx, [&] {
-    enterCollective(*ctx, id, "runs");
+    int64_t id = enterCollective(*ctx, own, "runs");
     if (ctx->recorder)
       ctx->recorder->beginCollective(id);
     int64_t bytes = ctx->communicator.run(
@@ -71,10 +73,10 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t id, const void *src,
   });
 }
 
-int32_t tprt_collective_start(tprt_rank *ctx, int32_t id, const void *src,
+int32_t tprt_collective_start(tprt_rank *ctx, int32_t own, const void *src,
                               void *dst) {
   return guarded(*ctx, [&] {
-    enterCollective(*ctx, id, "starts");
+    int64_t id = enterCollective(*ctx, own, "starts");
     const Collective &collective = ctx->manifest.collectives[id];
     if (!collective.isStarted)
       throw executionError("the program starts it, but its manifest doesn't "
@@ -93,9 +95,9 @@ int32_t tprt_collective_start(tprt_rank *ctx, int32_t id, const void *src,
   });
 }
 
-int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id) {
+int32_t tprt_collective_wait(tprt_rank *ctx, int32_t own) {
   return guarded(*ctx, [&] {
-    enterCollective(*ctx, id, "waits for");
+    int64_t id = enterCollective(*ctx, own, "waits for");
     if (!ctx->isUnderWay[id])
       throw executionError("the program waits for it, but hasn't started it");
     if (ctx->recorder)
@@ -239,7 +241,14 @@ void *tprt_error_record(tprt_rank *ctx) {
 
 void tprt_mark(tprt_rank *ctx, int32_t op) {
   if (ctx->recorder)
-    guarded(*ctx, [&] { ctx->recorder->beginOp(op); });
+    guarded(*ctx, [&] {
+      const auto &[first, count] = ctx->program->ops;
+      if (op < 0 || op >= count)
+        throw executionError("the program runs op " + std::to_string(op) +
+                             ", but its manifest lists " +
+                             std::to_string(count));
+      ctx->recorder->beginOp(first + op);
+    });
 }
 
 int32_t tprt_index_error(tprt_rank *ctx, const char *what, int64_t index,

@@ -11,7 +11,8 @@
 #include "tprt/Session.h"
 
 /// The object that the program's first argument points to. Each rank's thread
-/// has its own.
+/// has its own, for all programs. Collectives are numbered as in the manifest's
+/// list.
 struct tprt_rank {
   tprt_rank(const tprt::Manifest &manifest, tprt::Communicator &communicator,
             tprt::DeviceStream *stream = nullptr)
@@ -20,6 +21,7 @@ struct tprt_rank {
         isUnderWay(manifest.collectives.size()) {}
 
   const tprt::Manifest &manifest;
+  const tprt::Program *program = nullptr; ///< that runs
   tprt::Communicator &communicator;
   tprt::DeviceStream *stream;                ///< null on the host
   std::vector<tprt::CollectiveCount> counts; ///< by collective, of this run

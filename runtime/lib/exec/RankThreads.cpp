@@ -105,8 +105,7 @@ static std::string describeFailure(const tprt_rank &rank) {
       "rank " + std::to_string(rank.communicator.getRank()) + " failed";
   if (rank.lastCollective >= 0)
     text += (rank.isInCollective ? " in " : " after ") +
-            describe(rank.manifest.collectives[rank.lastCollective],
-                     rank.lastCollective);
+            describeCollective(rank.manifest, rank.lastCollective);
   return text;
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <span>
 #include <utility>
 
 using namespace tprt;
@@ -40,6 +42,11 @@ static std::string listTensors(const char *title,
       text += separator + placement;
       separator = ", ";
     }
+    if (!info.symbolicShape.empty()) {
+      text += std::exchange(separator, ", ") + "sizes ";
+      for (size_t d = 0; d < info.symbolicShape.size(); ++d)
+        text += (d ? " x " : "") + info.symbolicShape[d].text;
+    }
     if (info.isUpdated)
       text += std::exchange(separator, ", ") + "updated";
     if (info.init)
@@ -70,25 +77,16 @@ static std::string listArchitectures(const Manifest &manifest) {
   return text;
 }
 
-std::string tprt::describe(const Manifest &manifest) {
-  std::string text =
-      "producer: " + manifest.producer + "\ntarget: " + manifest.triple +
-      listArchitectures(manifest) + "\nmesh: " + manifest.meshName + " (";
-  for (size_t i = 0; i < manifest.axes.size(); ++i)
-    text += (i ? ", " : "") + manifest.axes[i].name + " = " +
-            std::to_string(manifest.axes[i].size);
-  text += "), " + std::to_string(manifest.worldSize) + " ranks\n";
-  text += "arena: " + std::to_string(manifest.arenaBytes) + " bytes\n";
-  text += listTensors("inputs", manifest.inputs);
-  text += listTensors("parameters", manifest.parameters);
-  text += listTensors("outputs", manifest.outputs);
-  text +=
-      "collectives (" + std::to_string(manifest.collectives.size()) + "):\n";
-  for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+/// A line for each of the program's collectives.
+static std::string listCollectives(const Manifest &manifest,
+                                   const Program &program) {
+  const auto &[first, count] = program.collectives;
+  std::string text = "collectives (" + std::to_string(count) + "):\n";
+  for (int64_t id = first; id < first + count; ++id) {
     const Collective &collective = manifest.collectives[id];
     auto [least, most] = std::minmax_element(collective.bytesByRank.begin(),
                                              collective.bytesByRank.end());
-    text += "  " + std::to_string(id) + "  " +
+    text += "  " + std::to_string(id - first) + "  " +
             std::string(toString(collective.kind)) + "  " +
             listTypes(collective.dtype, collective.operandShapes) + " -> " +
             listTypes(collective.dtype, collective.resultShapes) + "  " +
@@ -99,6 +97,38 @@ std::string tprt::describe(const Manifest &manifest) {
     if (!collective.reason.empty())
       text += "  (" + collective.reason + ")";
     text += "\n";
+  }
+  return text;
+}
+
+/// Which parameters a program doesn't use; nothing if it uses all of them.
+static std::string listUnused(const Manifest &manifest,
+                              const Program &program) {
+  std::set<int64_t> used(program.parameters.begin(), program.parameters.end());
+  std::vector<std::string> unused;
+  for (size_t i = 0; i < manifest.parameters.size(); ++i)
+    if (!used.contains(i))
+      unused.push_back(manifest.parameters[i].name);
+  return unused.empty() ? ""
+                        : "parameters: all but " + quotedList(unused, 8) + "\n";
+}
+
+std::string tprt::describe(const Manifest &manifest) {
+  std::string text =
+      "producer: " + manifest.producer + "\ntarget: " + manifest.triple +
+      listArchitectures(manifest) + "\nmesh: " + manifest.meshName + " (";
+  for (size_t i = 0; i < manifest.axes.size(); ++i)
+    text += (i ? ", " : "") + manifest.axes[i].name + " = " +
+            std::to_string(manifest.axes[i].size);
+  text += "), " + std::to_string(manifest.worldSize) + " ranks\n";
+  text += listTensors("parameters", manifest.parameters);
+  for (const Program &program : manifest.programs) {
+    text += "program: " + program.name + "\n";
+    text += "arena: " + std::to_string(program.arenaBytes) + " bytes\n";
+    text += listUnused(manifest, program);
+    text += listTensors("inputs", program.inputs);
+    text += listTensors("outputs", program.outputs);
+    text += listCollectives(manifest, program);
   }
   return text;
 }
@@ -180,21 +210,23 @@ static json toJson(const GemmChoices &choices) {
 
 /// The library that computes a row's products of f32; empty if it has none.
 static std::string_view getLibrary(const ProfileRow &row,
-                                   const Manifest &manifest,
+                                   std::span<const OpInfo> ops,
                                    const GemmChoices &choices) {
-  for (const OpInfo &op : manifest.ops)
+  for (const OpInfo &op : ops)
     if (op.product && op.dtype == Dtype::F32 && op.fqn == row.fqn &&
         op.op == row.op && op.kind == row.kind)
       return toString(choices.get(getProduct(*op.product, op.isWeight)));
   return {};
 }
 
-static json toJson(const Profile &profile, const Session &session) {
+static json toJson(const Profile &profile, const Session &session,
+                   const Program &program) {
   const Manifest &manifest = session.getManifest();
+  auto ops =
+      std::span(manifest.ops).subspan(program.ops.first, program.ops.count);
   json rows = json::array();
   for (const ProfileRow &row : profile.rows) {
-    std::string_view library =
-        getLibrary(row, manifest, session.getGemmChoices());
+    std::string_view library = getLibrary(row, ops, session.getGemmChoices());
     json object = {{"fqn", row.fqn},         {"op", row.op},
                    {"kind", row.kind},       {"calls", row.calls},
                    {"seconds", row.seconds}, {"waiting", row.waiting},
@@ -244,16 +276,18 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
                                 const RunOptions &options,
                                 const Profile *profile) {
   const Manifest &manifest = session.getManifest();
+  const Program &program = *result.choice.program;
+  const auto &[firstId, numIds] = program.collectives;
   std::vector<int64_t> weightBytes = session.getWeightBytesByRank();
   json ranks = json::array();
   CollectiveCount total;
   for (int64_t rank = 0; rank < manifest.worldSize; ++rank) {
     json collectives = json::array();
     CollectiveCount rankTotal;
-    for (size_t id = 0; id < manifest.collectives.size(); ++id) {
+    for (int64_t id = firstId; id < firstId + numIds; ++id) {
       const Collective &collective = manifest.collectives[id];
       const CollectiveCount &count = result.counts[rank][id];
-      collectives.push_back({{"id", id},
+      collectives.push_back({{"id", id - firstId},
                              {"kind", toString(collective.kind)},
                              {"fqn", collective.fqn},
                              {"calls", count.calls},
@@ -263,8 +297,8 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     }
     ranks.push_back({{"rank", rank},
                      {"weight_bytes", weightBytes[rank]},
-                     {"input_bytes", sumBlocks(manifest.inputs, rank)},
-                     {"output_bytes", sumBlocks(manifest.outputs, rank)},
+                     {"input_bytes", sumBlocks(program.inputs, rank)},
+                     {"output_bytes", sumBlocks(program.outputs, rank)},
                      {"calls", rankTotal.calls},
                      {"bytes", rankTotal.bytes},
                      {"collectives", collectives}});
@@ -275,13 +309,14 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
       {"schema", 1},
       {"tool", "tp-run " + std::string(getVersion())},
       {"artifact", artifactPath},
+      {"program", program.name},
       {"backend", session.getBackend()},
       {"device", manifest.isForCuda ? "cuda" : "cpu"},
       {"world_size", manifest.worldSize},
       {"warmup", options.warmup},
       {"repeat", options.repeat},
       {"seconds", toJson(result.seconds)},
-      {"arena_bytes", manifest.arenaBytes},
+      {"arena_bytes", manifest.getArenaBytes()},
       {"copied_weight_bytes", session.getCopiedWeightBytes()},
       {"packed_weight_bytes", session.getPackedWeightBytes()},
       {"total", {{"calls", total.calls}, {"bytes", total.bytes}}},
@@ -296,6 +331,6 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
   if (!manifest.isForCuda)
     report["gemm"] = toJson(session.getGemmChoices());
   if (profile)
-    report["profile"] = toJson(*profile, session);
+    report["profile"] = toJson(*profile, session, program);
   return report.dump(2) + "\n";
 }

@@ -1,4 +1,4 @@
-//===- Session.cpp - Execution of a program on its ranks ------------------===//
+//===- Session.cpp - Execution of programs on their ranks -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Session.h"
@@ -17,79 +17,22 @@
 
 using namespace tprt;
 
-std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
-                               const TensorMap &given, std::string_view kind,
-                               bool allowUnused, bool convertsFloats) {
-  std::string problems;
-  auto report = [&](const std::string &text) {
-    problems += (problems.empty() ? "" : "\n") + text;
-  };
-  // A few problems of each kind are enough to understand it.
-  constexpr size_t maxReports = 8;
-  auto reportAll = [&](const std::vector<std::string> &texts,
-                       const std::string &more) {
-    for (size_t i = 0; i < std::min(texts.size(), maxReports); ++i)
-      report(texts[i]);
-    if (texts.size() > maxReports)
-      report("and " + std::to_string(texts.size() - maxReports) + " more " +
-             more);
-  };
-  std::vector<std::string> missing, wrong, unknown;
-  std::vector<std::string> wantedNames, unused;
-  std::set<std::string> wantedSet;
-  for (const TensorInfo &info : wanted) {
-    wantedNames.push_back(info.name);
-    wantedSet.insert(info.name);
-  }
-  for (const auto &[name, tensor] : given)
-    if (!wantedSet.contains(name))
-      unused.push_back(name);
-
-  std::string quotedKind(kind);
-  for (const TensorInfo &info : wanted) {
-    auto found = given.find(info.name);
-    if (found == given.end()) {
-      if (info.init)
-        continue;
-      missing.push_back("missing " + quotedKind + " '" + info.name +
-                        "' of type " + info.getTypeString() +
-                        didYouMean(info.name, unused));
-      continue;
-    }
-    const Tensor &tensor = found->second;
-    bool sameDtype =
-        tensor.dtype == info.dtype ||
-        (info.dtype == Dtype::BF16 && tensor.dtype == Dtype::F32) ||
-        (convertsFloats && isFloat(tensor.dtype) && isFloat(info.dtype));
-    if (!sameDtype || tensor.shape != info.shape)
-      wrong.push_back(quotedKind + " '" + info.name + "' has type " +
-                      tensor.getTypeString() + ", expected " +
-                      info.getTypeString());
-  }
-  if (!allowUnused)
-    for (const std::string &name : unused)
-      unknown.push_back("unknown " + quotedKind + " '" + name + "'" +
-                        (wantedNames.empty()
-                             ? ", the program takes none"
-                             : ", expected " + quotedList(wantedNames, 8)) +
-                        didYouMean(name, wantedNames));
-  if (missing.size() > maxReports &&
-      missing.size() + unknown.size() == wanted.size() + given.size())
-    report("none of the program's " + std::to_string(wanted.size()) + " " +
-           quotedKind + "s is there: these are another program's");
-  reportAll(wrong, "have another type");
-  reportAll(missing, "are missing");
-  reportAll(unknown, "are unknown");
-  return problems;
-}
-
 namespace {
 
-/// The memory that a rank writes to: its shards of the outputs and its arena.
-struct RankMemory {
-  std::vector<std::shared_ptr<std::byte>> outputs;
-  std::vector<void *> outputPointers;
-  std::shared_ptr<std::byte> arena;
+/// What a session keeps of a program that has run.
+struct ProgramState {
+  struct Rank {
+    std::vector<void *> parameters, outputs;        ///< as the code takes them
+    std::vector<std::shared_ptr<std::byte>> memory; ///< of the outputs
+    std::vector<CollectiveCount> counts; ///< of the last call of the code
+  };
+
+  ShardedTensors inputs;
+  std::vector<Rank> ranks;
+  /// On a device: whether everything that a run needs is loaded, allocated and
+  /// connected; and a captured run of all ranks of this process.
+  bool isWarm = false;
+  std::shared_ptr<void> captured = {};
 };
 
 } // namespace
@@ -99,7 +42,7 @@ static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
   if (!artifact.getManifest().isForCuda)
     return std::make_shared<HostDevice>();
   std::shared_ptr<Device> device =
-      cuda::makeDevice(*artifact.getDeviceCode(), options);
+      cuda::makeDevice(artifact.getDeviceCodes(), options);
   for (const OpInfo &op : artifact.getManifest().ops)
     if (op.kind == "gemm")
       cuda::checkProducts();
@@ -111,13 +54,13 @@ struct Session::Impl {
   SessionOptions options;
   std::shared_ptr<Device> device = nullptr;
   std::vector<int64_t> ranks = {}; ///< of this process
-  ShardedTensors inputs = {}, parameters = {};
-  std::vector<RankMemory> memory = {};
+  ShardedTensors parameters = {};
+  std::vector<std::shared_ptr<std::byte>> arenas = {}; ///< by rank
   std::unique_ptr<RankThreads> threads = {}; ///< made by the first run
-  /// On a device: whether everything that a run needs is loaded, allocated and
-  /// connected; and a captured run of all ranks of this process.
-  bool isWarm = false;
-  std::shared_ptr<void> captured = {};
+  std::map<const Program *, ProgramState> states = {};
+  // Of the current run.
+  const Program *program = nullptr;
+  ProgramState *state = nullptr;
   std::string communication = {};      ///< the communicator's description
   std::vector<Event *> announced = {}; ///< by the ranks, while they capture
   std::atomic<int64_t> packedWeightBytes{0};
@@ -125,8 +68,9 @@ struct Session::Impl {
       std::make_shared<GemmChoices>(); ///< of all ranks
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
-  void allocate();
+  void setProgram(const Program &chosen);
   void makeTeam();
+  void dropTeam();
   void nameConstants();
   void runProgram(tprt_rank &rank);
   void capture(tprt_rank &rank);
@@ -137,17 +81,34 @@ struct Session::Impl {
   void keepBlocks(RunResult &result);
 };
 
-void Session::Impl::allocate() {
+/// Makes `chosen` the program of the next run.
+void Session::Impl::setProgram(const Program &chosen) {
   const Manifest &manifest = getManifest();
-  memory.resize(manifest.worldSize);
-  announced.resize(manifest.worldSize);
-  for (int64_t rank : ranks) {
-    for (const TensorInfo &output : manifest.outputs) {
-      memory[rank].outputs.push_back(
-          device->allocate(output.getShardBytes(rank)));
-      memory[rank].outputPointers.push_back(memory[rank].outputs.back().get());
+  program = &chosen;
+  auto [entry, isNew] = states.try_emplace(program);
+  state = &entry->second;
+  if (isNew) {
+    state->inputs =
+        ShardedTensors(chosen.inputs, manifest.worldSize, ranks, device);
+    state->ranks.resize(manifest.worldSize);
+    for (int64_t rank : ranks) {
+      auto &[parameters, outputs, memory, counts] = state->ranks[rank];
+      parameters.resize(chosen.parameters.size());
+      for (const TensorInfo &output : chosen.outputs) {
+        memory.push_back(device->allocate(output.getShardBytes(rank)));
+        outputs.push_back(memory.back().get());
+      }
     }
   }
+  // A first run may replace memory that other programs' captured runs use.
+  if (!state->isWarm)
+    for (auto &[other, stateOfOther] : states)
+      stateOfOther.captured.reset();
+  // New values of parameters may be elsewhere.
+  for (int64_t rank : ranks)
+    for (size_t i = 0; i < chosen.parameters.size(); ++i)
+      state->ranks[rank].parameters[i] =
+          parameters.getPointers(rank)[chosen.parameters[i]];
 }
 
 void Session::Impl::makeTeam() {
@@ -161,14 +122,23 @@ void Session::Impl::makeTeam() {
   }
   for (const std::unique_ptr<Communicator> &communicator :
        threads->getCommunicators()) {
-    std::shared_ptr<std::byte> &arena = memory[communicator->getRank()].arena;
-    int64_t bytes = getManifest().arenaBytes;
+    std::shared_ptr<std::byte> &arena = arenas[communicator->getRank()];
+    int64_t bytes = getManifest().getArenaBytes();
     if (!arena)
       arena = communicator->allocate(bytes);
     if (!arena)
       arena = device->allocate(bytes);
   }
   nameConstants();
+}
+
+void Session::Impl::dropTeam() {
+  threads.reset();
+  for (auto &[each, stateOfEach] : states) {
+    stateOfEach.captured.reset();
+    stateOfEach.isWarm = false;
+  }
+  device->dropStreams();
 }
 
 /// The number of threads within a rank: the ranks share the cores evenly.
@@ -206,18 +176,22 @@ void Session::Impl::runProgram(tprt_rank &rank) {
   rank.lastCollective = -1;
   if (rank.stream)
     rank.stream->beginRun();
-  int32_t status = artifact->getEntry()(
-      &rank, id, inputs.getPointers(id), parameters.getPointers(id),
-      memory[id].outputPointers.data(), memory[id].arena.get());
+  ProgramState::Rank &own = state->ranks[id];
+  tpx_main_fn entry =
+      artifact->getEntry(program - getManifest().programs.data());
+  int32_t status =
+      entry(&rank, id, state->inputs.getPointers(id), own.parameters.data(),
+            own.outputs.data(), arenas[id].get());
   if (status == TPRT_OK && rank.error.empty()) {
     auto left = std::find(rank.isUnderWay.begin(), rank.isUnderWay.end(), true);
     if (left != rank.isUnderWay.end()) {
       int64_t id = left - rank.isUnderWay.begin();
       throw executionError("the program hasn't waited for " +
-                           describe(getManifest().collectives[id], id));
+                           describeCollective(getManifest(), id));
     }
     if (rank.stream)
       rank.stream->endRun();
+    own.counts = rank.counts;
     return;
   }
   if (rank.isAborted)
@@ -227,9 +201,9 @@ void Session::Impl::runProgram(tprt_rank &rank) {
                                           : rank.error);
 }
 
-/// Captures one run of all ranks of this process together, into `captured`. The
-/// first rank's stream is captured; the others' streams join it at the start,
-/// and it waits for them at the end.
+/// Captures one run of all ranks of this process together. The first rank's
+/// stream is captured; the others' streams join it at the start, and it waits
+/// for them at the end.
 void Session::Impl::capture(tprt_rank &rank) {
   int64_t id = rank.communicator.getRank();
   bool isFirst = id == ranks.front();
@@ -259,7 +233,7 @@ void Session::Impl::capture(tprt_rank &rank) {
          for (int64_t other : ranks)
            if (other != id)
              stream.waitFor(announced[other]);
-         captured = stream.endCapture();
+         state->captured = stream.endCapture();
        });
 }
 
@@ -289,15 +263,15 @@ std::chrono::steady_clock::duration Session::Impl::runStep(tprt_rank &rank) {
     rank.stream->finish(getPoll(rank));
     waited += Clock::now() - start;
   };
-  if (!options.cuda.graphs || !isWarm || rank.recorder) {
+  if (!options.cuda.graphs || !state->isWarm || rank.recorder) {
     runProgram(rank);
   } else {
-    if (!captured)
+    if (!state->captured)
       capture(rank);
     rank.lastCollective = -1; // the failing call could be any of the run's
     // The first rank's stream also replays what the others captured.
     if (rank.communicator.getRank() == ranks.front()) {
-      rank.stream->replay(captured.get());
+      rank.stream->replay(state->captured.get());
       finish();
       if (ranks.size() == 1)
         return waited;
@@ -315,17 +289,23 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
   int64_t id = rank.communicator.getRank();
   bool keepsTime = id == threads->getRanks().front();
   Recording *recording = options.recording;
+  const Manifest &manifest = getManifest();
+  rank.program = program;
+  if (rank.stream)
+    rank.stream->setProgram(program - manifest.programs.data());
+  if (manifest.programs.size() > 1)
+    rank.communicator.agree("the program", program->name);
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
     // A rank alone in its process replays without asking the others: its
     // collectives wait for the other ranks' collectives, and it polls for
     // failures meanwhile.
-    auto meet = [&, meets = ranks.size() > 1 || !captured || recording] {
+    auto meet = [&, meets = ranks.size() > 1 || !state->captured || recording] {
       if (meets)
         rank.communicator.barrier();
     };
     meet();
     Clock::time_point start = Clock::now();
-    bool wasWarm = isWarm;
+    bool wasWarm = state->isWarm;
     if (recording && i >= options.warmup)
       rank.recorder.emplace(recording->ranks[id],
                             recording->numRuns + i - options.warmup,
@@ -345,23 +325,22 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
     if (wasWarm)
       continue;
     bool isReady =
-        !rank.stream || rank.communicator.warmUp(memory[id].arena.get(),
-                                                 getManifest().arenaBytes);
+        !rank.stream ||
+        rank.communicator.warmUp(arenas[id].get(), manifest.getArenaBytes());
     if (keepsTime)
-      isWarm = isReady; // the others read it after the next barrier
+      state->isWarm = isReady; // the others read it after the next barrier
   }
-  result.counts[id] = rank.counts;
+  result.counts[id] = state->ranks[id].counts;
   packedWeightBytes += rank.gemm.getPackedBytes();
 }
 
 void Session::Impl::gatherOutputs(RunResult &result) {
-  const Manifest &manifest = getManifest();
-  for (size_t i = 0; i < manifest.outputs.size(); ++i) {
-    const TensorInfo &info = manifest.outputs[i];
+  for (size_t i = 0; i < program->outputs.size(); ++i) {
+    const TensorInfo &info = program->outputs[i];
     Tensor tensor{info.dtype, info.shape, nullptr};
     std::shared_ptr<std::byte> data = allocateAligned(tensor.getNumBytes());
     for (int64_t rank : ranks)
-      device->read(memory[rank].outputs[i].get(), info.dtype, info.shape,
+      device->read(state->ranks[rank].memory[i].get(), info.dtype, info.shape,
                    info.shards[rank], data.get());
     tensor.data = data;
     result.outputs[info.name] = tensor;
@@ -369,15 +348,14 @@ void Session::Impl::gatherOutputs(RunResult &result) {
 }
 
 void Session::Impl::keepBlocks(RunResult &result) {
-  const Manifest &manifest = getManifest();
-  result.blocks.resize(manifest.worldSize);
+  result.blocks.resize(getManifest().worldSize);
   for (int64_t rank : ranks)
-    for (size_t i = 0; i < manifest.outputs.size(); ++i) {
-      const TensorInfo &info = manifest.outputs[i];
+    for (size_t i = 0; i < program->outputs.size(); ++i) {
+      const TensorInfo &info = program->outputs[i];
       Shape shape = info.shards[rank].getShape();
       std::shared_ptr<std::byte> data =
           allocateAligned(info.getShardBytes(rank));
-      device->read(memory[rank].outputs[i].get(), info.dtype, shape,
+      device->read(state->ranks[rank].memory[i].get(), info.dtype, shape,
                    makeBox(Shape(shape.size()), shape), data.get());
       result.blocks[rank][info.name] = {info.dtype, shape, data};
     }
@@ -404,8 +382,6 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   }
   impl->artifact->loadCode(); // all arguments have been checked by now
   impl->device = makeDevice(*impl->artifact, impl->options.cuda);
-  impl->inputs = ShardedTensors(manifest.inputs, manifest.worldSize,
-                                impl->ranks, impl->device);
   impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize,
                                     impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
@@ -415,7 +391,8 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     else
       impl->parameters.fill(i, *info.init);
   }
-  impl->allocate();
+  impl->arenas.resize(manifest.worldSize);
+  impl->announced.resize(manifest.worldSize);
   if (!impl->device->sharesHostMemory())
     return;
   GemmOptions gemm = impl->options.gemm;
@@ -452,14 +429,14 @@ const std::string &Session::getCommunication() const {
 
 RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   const Manifest &manifest = getManifest();
-  std::string problems =
-      checkTensors(manifest.inputs, inputs, "input", /*allowUnused=*/false);
-  if (!problems.empty())
-    throw inputError(problems);
-  for (size_t i = 0; i < manifest.inputs.size(); ++i)
-    impl->inputs.set(i, inputs.at(manifest.inputs[i].name));
-
   RunResult result;
+  result.choice = chooseProgram(manifest, inputs, options.query);
+  const Program &program = *result.choice.program;
+  TensorMap padded = padInputs(result.choice, inputs, options.query);
+  impl->setProgram(program);
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    impl->state->inputs.set(i, padded.at(program.inputs[i].name));
+
   result.counts.resize(manifest.worldSize);
   if (!impl->threads)
     impl->makeTeam();
@@ -470,10 +447,7 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
     impl->threads->run(
         [&](tprt_rank &rank) { impl->runRank(rank, options, result); });
   } catch (const Error &) {
-    impl->threads.reset();
-    impl->captured.reset();
-    impl->isWarm = false;
-    impl->device->dropStreams();
+    impl->dropTeam();
     throw;
   }
   if (options.recording)
@@ -481,6 +455,7 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   impl->communication =
       impl->threads->getCommunicators().front()->getDescription();
   impl->gatherOutputs(result);
+  result.outputs = cutOutputs(result.choice, std::move(result.outputs));
   if (options.keepBlocks)
     impl->keepBlocks(result);
   return result;

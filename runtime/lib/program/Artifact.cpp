@@ -1,4 +1,4 @@
-//===- Artifact.cpp - A compiled program, loaded --------------------------===//
+//===- Artifact.cpp - Compiled programs, loaded ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tprt/Artifact.h"
@@ -139,7 +139,7 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
   artifact->manifest = parseManifest(parts.manifest, path);
   artifact->sharedObject = parts.sharedObject;
   try {
-    artifact->entryName = chooseEntry(artifact->manifest);
+    artifact->code = chooseCode(artifact->manifest);
   } catch (const Error &error) {
     throw inputError("'" + path + "': " + error.what());
   }
@@ -163,18 +163,21 @@ void Artifact::open() {
   handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     throw inputError("'" + path + "': cannot load its code: " + ::dlerror());
-  entry = reinterpret_cast<tpx_main_fn>(::dlsym(handle, entryName.c_str()));
-  if (!entry)
-    throw inputError("'" + path + "': its code has no function '" + entryName +
+  for (const Program &program : manifest.programs) {
+    entries.push_back(reinterpret_cast<tpx_main_fn>(
+        getSymbol(program.entries[code], "function")));
+    if (manifest.isForCuda)
+      deviceCodes.push_back(static_cast<const tprt_device_code *>(
+          getSymbol(program.deviceCode, "kernels")));
+  }
+}
+
+void *Artifact::getSymbol(const std::string &name, const char *what) const {
+  void *symbol = ::dlsym(handle, name.c_str());
+  if (!symbol)
+    throw inputError("'" + path + "': its code has no " + what + " '" + name +
                      "'");
-  if (!manifest.isForCuda)
-    return;
-  deviceCode = static_cast<const tprt_device_code *>(
-      ::dlsym(handle, TPRT_DEVICE_CODE_SYMBOL));
-  if (!deviceCode)
-    throw inputError("'" + path +
-                     "': its manifest says that it is for CUDA devices, but "
-                     "its code has no '" TPRT_DEVICE_CODE_SYMBOL "'");
+  return symbol;
 }
 
 Artifact::~Artifact() {

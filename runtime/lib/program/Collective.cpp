@@ -36,12 +36,11 @@ std::string_view tprt::toString(Reduction reduction) {
   return reductionNames[static_cast<size_t>(reduction)];
 }
 
-std::string tprt::describe(const Collective &collective, int64_t id) {
-  std::string text = "collective " + std::to_string(id) + " (" +
-                     std::string(toString(collective.kind));
+std::string tprt::describe(const Collective &collective) {
+  std::string text(toString(collective.kind));
   if (!collective.fqn.empty())
     text += " of '" + collective.fqn + "'";
-  return text + ")";
+  return text;
 }
 
 bool Collective::isReduction() const { return getRule(kind).isReduction; }

@@ -98,7 +98,7 @@ getMissing(const std::vector<std::string> &features,
   return missing;
 }
 
-const std::string &tprt::chooseEntry(const Manifest &manifest) {
+size_t tprt::chooseCode(const Manifest &manifest) {
   std::string architecture =
       manifest.triple.substr(0, manifest.triple.find('-'));
   if (!hostArchitecture.empty() && architecture != hostArchitecture)
@@ -106,13 +106,13 @@ const std::string &tprt::chooseEntry(const Manifest &manifest) {
                      "', but this machine is " + std::string(hostArchitecture));
   std::set<std::string> host = readHostFeatures();
   if (host.empty())
-    return manifest.entry;
+    return 0;
   for (size_t i = manifest.variants.size(); i-- > 0;)
-    if (getMissing(manifest.variants[i].features, host).empty())
-      return manifest.variants[i].entry;
+    if (getMissing(manifest.variants[i], host).empty())
+      return i + 1;
   std::vector<std::string> missing = getMissing(manifest.features, host);
   if (!missing.empty())
     throw inputError("compiled for CPU features that this machine lacks: " +
                      quotedList(missing));
-  return manifest.entry;
+  return 0;
 }

@@ -8,12 +8,13 @@
 
 namespace tprt {
 
-/// The entry of the last variant of the code that this machine can run. Throws
-/// an input error if the manifest's target is another architecture, or if all
-/// variants need CPU features that this machine doesn't have. This checks the
-/// features that code generators use by default (vector, bit manipulation), but
-/// not those that only privileged or special instructions need.
-const std::string &chooseEntry(const Manifest &manifest);
+/// The last variant of the code that this machine can run, as an index of
+/// Program::entries. Throws an input error if the manifest's target is another
+/// architecture, or if all variants need CPU features that this machine doesn't
+/// have. This checks the features that code generators use by default (vector,
+/// bit manipulation), but not those that only privileged or special instructions
+/// need.
+size_t chooseCode(const Manifest &manifest);
 
 } // namespace tprt
 

@@ -3,6 +3,8 @@
 
 #include "tprt/Dtype.h"
 
+#include <cmath>
+
 #include "support/Multiversion.h"
 
 #include <cstring>
@@ -44,6 +46,21 @@ TPRT_MULTIVERSION static void f32ToHalf(const float *src, Half *dst,
 TPRT_MULTIVERSION static void f32ToBFloat(const float *src, BFloat16 *dst,
                                           size_t count) {
   convert(src, dst, count);
+}
+
+bool tprt::holds(Dtype dtype, double number) {
+  if (isFloat(dtype))
+    return true;
+  if (dtype == Dtype::I1)
+    return number == 0 || number == 1;
+  double highest = dtype == Dtype::UI8 ? 255
+                   : dtype == Dtype::I64
+                       ? 0x1p53
+                       : std::exp2(8 * byteWidth(dtype) - 1) - 1;
+  double lowest = dtype == Dtype::UI8   ? 0
+                  : dtype == Dtype::I64 ? -highest
+                                        : -highest - 1;
+  return std::trunc(number) == number && lowest <= number && number <= highest;
 }
 
 void tprt::convertToF32(Dtype dtype, const void *src, float *dst,

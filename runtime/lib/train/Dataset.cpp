@@ -145,7 +145,7 @@ std::optional<TokenType> tprt::parseTokenType(std::string_view name) {
 static const TensorInfo &getInput(const Manifest &manifest,
                                   const std::string &name) {
   std::vector<std::string> names;
-  for (const TensorInfo &info : manifest.inputs) {
+  for (const TensorInfo &info : manifest.programs.front().inputs) {
     if (info.name == name)
       return info;
     names.push_back(info.name);
@@ -318,7 +318,7 @@ TensorMap Dataset::getBatch(int64_t position, std::optional<uint64_t> seed,
                             const Manifest &manifest,
                             const std::vector<int64_t> &ranks) const {
   std::map<std::string, std::vector<bool>> rows;
-  for (const TensorInfo &info : manifest.inputs) {
+  for (const TensorInfo &info : manifest.programs.front().inputs) {
     if (!hasInput(info.name))
       continue;
     std::vector<bool> &needed = rows[info.name];

@@ -10,7 +10,7 @@ using namespace tprt;
 
 static const TensorInfo *findOutput(const Manifest &manifest,
                                     std::string_view name) {
-  for (const TensorInfo &output : manifest.outputs)
+  for (const TensorInfo &output : manifest.programs.front().outputs)
     if (output.name == name)
       return &output;
   return nullptr;

@@ -52,7 +52,7 @@ private:
 class AttentionRunner {
 public:
   explicit AttentionRunner(AttentionLibrary library = AttentionLibrary::Auto)
-      : device(cuda::makeDevice(code, {.attention = library})) {}
+      : device(cuda::makeDevice({&code}, {.attention = library})) {}
 
   void checkForward(const AttentionCase &c);
   void checkGradient(const AttentionCase &c);

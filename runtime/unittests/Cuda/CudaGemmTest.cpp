@@ -67,7 +67,7 @@ protected:
   void SetUp() override { fake::reset(); }
 
   tprt_device_code code = {};
-  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
   DeviceStream &stream = *device->getStream(0);
   LoneRank host;
 
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, CudaGemmTest,
 TEST(CudaGemm, NamesWhatFails) {
   fake::reset();
   tprt_device_code code = {};
-  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
   DeviceStream &stream = *device->getStream(0);
   auto data = device->allocate(1024);
   tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0};

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 static json makeManifest(const std::string &entry) {
   json manifest = makeToyDeviceManifest(entry);
-  manifest["arena_bytes"] = 6 * 64 * 4;
+  manifest["programs"][0]["arena_bytes"] = 6 * 64 * 4;
   return manifest;
 }
 
@@ -85,6 +85,41 @@ TEST_F(CudaSessionTest, CapturesOneGraphOfAllRanks) {
   EXPECT_EQ(fake::countCalls("cuLaunchKernel"), eager + 4);
 }
 
+/// Each program is captured once all of them have run, and replayed from then
+/// on; the arena and the weights are common.
+TEST_F(CudaSessionTest, SwitchesBetweenPrograms) {
+  TestDirectory directory;
+  Session session(Artifact::load(directory.write(
+                      "toy.tpx", makeContainer(makeToyDeviceBuckets().dump(),
+                                               readFile(CUDA_PROGRAM)))),
+                  makeWeights());
+  std::vector<float> longer = expected;
+  longer.insert(longer.end(), {62, 84, 106, 78, 100, 122});
+  TensorMap rows = {{"x", makeTensor<float>(Dtype::F32, {4, 4},
+                                            {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                             12, 13, 14, 15, 16})}};
+  auto runBoth = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      EXPECT_EQ(getResult(session.run(makeInputs())), expected);
+      RunResult result = session.run(rows);
+      EXPECT_EQ(getResult(result), longer);
+      EXPECT_EQ(result.counts[0][0], (CollectiveCount{0, 0}));
+      EXPECT_EQ(result.counts[0][2], (CollectiveCount{1, 48}));
+    }
+  };
+  session.run(makeInputs());
+  session.run(makeInputs());
+  EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 1u);
+  session.run(rows); // may replace memory of the captured run
+  runBoth(1);
+  EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 3u);
+  size_t allocations = fake::countCalls("cuMemAlloc");
+  runBoth(3);
+  EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 3u);
+  EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 1u + 2 * 4);
+  EXPECT_EQ(fake::countCalls("cuMemAlloc"), allocations);
+}
+
 TEST_F(CudaSessionTest, WeightsMayHaveAnotherFloatType) {
   for (Dtype dtype : {Dtype::F16, Dtype::BF16, Dtype::F64}) {
     TensorMap weights = makeWeights();
@@ -143,7 +178,7 @@ TEST_F(CudaSessionTest, RecordsByEvents) {
 
 static std::shared_ptr<const Artifact> loadStarting() {
   json manifest = makeManifest("started");
-  for (json &collective : manifest["collectives"])
+  for (json &collective : manifest["programs"][0]["collectives"])
     collective["started"] = true;
   TestDirectory directory;
   return Artifact::load(directory.write(
@@ -301,14 +336,13 @@ TEST_F(CudaSessionTest, ManifestAndCodeMustAgree) {
             "a.tpx", makeContainer(manifest.dump(), readFile(CUDA_PROGRAM))));
       }),
       "manifest: target.device: found 'tpu', expected 'cuda'"));
-  EXPECT_TRUE(contains(
-      errorOf([&] {
-        Artifact::load(
-            directory.write("b.tpx",
-                            makeContainer(makeManifest("tpx_main").dump(),
-                                          readFile(TOY_PROGRAM))))
-            ->loadCode();
-      }),
-      "its manifest says that it is for CUDA devices, but its code has no "
-      "'tprt_device_code'"));
+  EXPECT_TRUE(
+      contains(errorOf([&] {
+                 Artifact::load(
+                     directory.write(
+                         "b.tpx", makeContainer(makeManifest("tpx_main").dump(),
+                                                readFile(TOY_PROGRAM))))
+                     ->loadCode();
+               }),
+               "its code has no kernels 'tprt_device_code'"));
 }

@@ -108,10 +108,12 @@ TEST(FakeNccl, NoticesWindowsOfSeveralSizes) {
 }
 
 static std::string makeProgram(const std::string &entry) {
+  if (entry == "buckets")
+    return makeContainer(makeToyDeviceBuckets().dump(), readFile(CUDA_PROGRAM));
   json manifest = makeToyDeviceManifest(entry);
   if (entry == "started")
-    manifest["arena_bytes"] = 128;
-  for (json &collective : manifest["collectives"])
+    manifest["programs"][0]["arena_bytes"] = 128;
+  for (json &collective : manifest["programs"][0]["collectives"])
     collective["started"] = entry == "started";
   return makeContainer(manifest.dump(), readFile(CUDA_PROGRAM));
 }
@@ -189,6 +191,25 @@ TEST_F(NcclSession, RunsEachRankInAProcess) {
   EXPECT_EQ(fake::countCalls("cuStreamBeginCapture"), 2u);
   EXPECT_EQ(fake::countCalls("cuGraphLaunch"), 4u);
   EXPECT_EQ(fake::countCalls("ncclCommDestroy"), 2u);
+}
+
+/// Inputs that choose different programs are an error, and not a wait.
+TEST_F(NcclSession, RanksAgreeOnTheProgram) {
+  auto runRows = [&](Session &session, int64_t count) {
+    std::vector<float> ones(count * 4, 1);
+    RunResult result =
+        session.run({{"x", makeTensor<float>(Dtype::F32, {count, 4}, ones)}});
+    EXPECT_EQ(getElements<float>(result.outputs.at("y"))[0], 24);
+    EXPECT_TRUE(contains(session.getCommunication(), "several programs"));
+  };
+  for (const std::string &error :
+       run("buckets", [&](Session &session, int64_t rank) {
+         for (int64_t count : {2, 4, 4, 2, 2, 4})
+           runRows(session, count);
+         runRows(session, rank == 0 ? 2 : 4);
+       }))
+    EXPECT_TRUE(contains(error, "the ranks don't agree on the program: it is "
+                                "'short' on rank 0, 'long' on rank 1"));
 }
 
 /// Enqueued and captured, on a stream of its own.

@@ -18,7 +18,7 @@ Device *test::getDevice(int64_t rank) {
   std::lock_guard<std::mutex> lock(mutex);
   std::shared_ptr<Device> &device = devices[rank];
   if (!device)
-    device = cuda::makeDevice(code, {.device = static_cast<int>(rank % 8)});
+    device = cuda::makeDevice({&code}, {.device = static_cast<int>(rank % 8)});
   return device.get();
 }
 

@@ -10,7 +10,7 @@ using namespace tprt::test;
 
 Device *test::getDevice(int64_t) {
   static const tprt_device_code code = {};
-  static const std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  static const std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
   return device.get();
 }
 

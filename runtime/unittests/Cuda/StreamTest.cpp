@@ -19,7 +19,7 @@ protected:
   void TearDown() override { fake::reset(); }
 
   tprt_device_code code = {};
-  std::shared_ptr<Device> device = cuda::makeDevice(code, {});
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
 
   std::vector<float> read(const std::shared_ptr<std::byte> &data,
                           int64_t count) {
@@ -200,7 +200,7 @@ TEST_F(DeviceTest, SeesWildPointers) {
 }
 
 TEST_F(DeviceTest, NoSuchDevice) {
-  EXPECT_EQ(errorOf([&] { cuda::makeDevice(code, {.device = 8}); }),
+  EXPECT_EQ(errorOf([&] { cuda::makeDevice({&code}, {.device = 8}); }),
             "there is no CUDA device 8, the driver finds 8");
 }
 
@@ -212,17 +212,17 @@ TEST_F(DeviceTest, ChoosesAnImage) {
   tprt_device_code code = {4, images, 1, kernels, 0, nullptr};
   for (int32_t supported : {80, 89, 90, 103, 120}) {
     fake::getSettings().architecture = supported;
-    cuda::makeDevice(code, {});
+    cuda::makeDevice({&code}, {});
   }
   fake::getSettings().architecture = 75;
   EXPECT_EQ(
-      errorOf([&] { cuda::makeDevice(code, {}); }),
+      errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the program has kernels for 'compute_80', 'sm_90', 'compute_90', "
       "'compute_100', which device 0 ('fake device'), sm_75, doesn't run");
   fake::getSettings().architecture = 90;
   kernels[0] = "tprt_reduce_sum_f33";
   EXPECT_EQ(
-      errorOf([&] { cuda::makeDevice(code, {}); }),
+      errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
       "device says (CUDA_ERROR_NOT_FOUND)");
 }

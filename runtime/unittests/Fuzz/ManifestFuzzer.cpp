@@ -14,12 +14,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   readOrRefuse([&] {
     Manifest manifest = readManifest(file.getPath());
     touch(describe(manifest).data(), 1);
-    for (const auto *list :
-         {&manifest.inputs, &manifest.parameters, &manifest.outputs})
-      for (const TensorInfo &info : *list)
+    auto check = [&](const std::vector<TensorInfo> &list) {
+      for (const TensorInfo &info : list)
         for (int64_t rank = 0; rank < manifest.worldSize; ++rank)
           if (info.getShardBytes(rank) < 0)
             std::abort();
+    };
+    check(manifest.parameters);
+    for (const Program &program : manifest.programs) {
+      check(program.inputs);
+      check(program.outputs);
+    }
   });
   readOrRefuse([&] { Artifact::load(file.getPath()); });
   return 0;

@@ -32,6 +32,18 @@ ENTRY(tpx_main) {
   return tprt_collective(ctx, 0, arena, outputs[0]);
 }
 
+/* The same for an x and y of four rows. */
+ENTRY(four_rows) {
+  tprt_gemm_args args = product;
+  args.m = 4;
+  tprt_mark(ctx, 0);
+  int32_t status = tprt_gemm(ctx, &args, inputs[0], parameters[0], arena,
+                             rank == 0 ? parameters[1] : NULL, NULL, NULL);
+  if (status)
+    return status;
+  return tprt_collective(ctx, 0, arena, outputs[0]);
+}
+
 ENTRY(fail_index) {
   int32_t status = tprt_collective(ctx, 0, arena, outputs[0]);
   if (status)

@@ -16,12 +16,15 @@
 // RUN: tp-compile %s --emit=llvm -o - | FileCheck %s --check-prefix=LLVM
 // RUN: tp-compile %s --emit=mlir -o - | FileCheck %s --check-prefix=MLIR
 
-// MANIFEST: {"arena_bytes":{{[0-9]+}},"collectives":[{"axes":["tp"],"bytes_by_rank":[96,96],
+// MANIFEST: "programs":[{"arena_bytes":{{[0-9]+}},"collectives":[{"axes":["tp"],"bytes_by_rank":[96,96],
 // MANIFEST-SAME: "fqn":"net2",{{.*}}"kind":"all_reduce"
-// MANIFEST-SAME: "entry":"tpx_main"
-// MANIFEST-SAME: "schema":4
+// MANIFEST-SAME: "entries":["tpx_main"]
+// MANIFEST-SAME: "name":"mlp"
+// MANIFEST-SAME: "parameters":[0,1,2,3]
+// MANIFEST-SAME: "schema":5
 // MANIFEST-SAME: "world_size":2
-// VARIANTS: "target":{"cpu":"x86-64-v3",{{.*}}"variants":[{"cpu":"x86-64-v4","entry":"tpx_main_1","features":[{{.*}}"+avx512bw"
+// VARIANTS: "entries":["tpx_main","tpx_main_1"]
+// VARIANTS-SAME: "target":{"cpu":"x86-64-v3",{{.*}}"variants":[{"cpu":"x86-64-v4","features":[{{.*}}"+avx512bw"
 // ONE: error: LLVM IR and objects are for one CPU, not 2
 // LLVM: define i32 @tpx_main
 // MLIR: llvm.func @tpx_main

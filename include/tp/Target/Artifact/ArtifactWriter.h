@@ -43,11 +43,21 @@ struct CompileOptions {
   std::function<void(const llvm::Twine &)> warn = [](const llvm::Twine &) {};
 };
 
-/// Compiles `module`, a program of nn and tp ops over one rank's shapes, and
-/// appends the result to `output`. The module is lowered in place; its context
-/// needs registerCodeGeneration. Diagnostics go to the context's handler; the
-/// error only says which step failed.
-llvm::Error compileToArtifact(ModuleOp module, const CompileOptions &options,
+/// A program of an artifact: nn and tp ops over one rank's shapes.
+struct ArtifactProgram {
+  std::string name; ///< that users choose it by
+  ModuleOp module;
+};
+
+/// Compiles `programs`, at least one, and appends the result to `output`. What
+/// isn't an artifact or a manifest is of one program. The programs have one
+/// mesh, distinct names and inputs, and the same blocks of the parameters that
+/// they share; one that updates parameters is alone. The modules are lowered in
+/// place; their contexts need registerCodeGeneration. Diagnostics go to a
+/// context's handler; the error only says which step failed, or how two
+/// programs don't fit together.
+llvm::Error compileToArtifact(ArrayRef<ArtifactProgram> programs,
+                              const CompileOptions &options,
                               llvm::raw_ostream &output);
 
 } // namespace mlir::tp

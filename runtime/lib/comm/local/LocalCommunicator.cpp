@@ -163,7 +163,7 @@ const LocalPlan &LocalCommunicator::getPlan(int64_t id) const {
   if (!plan.group)
     throw executionError("rank " + std::to_string(rank) +
                          " is in no group of " +
-                         describe(world->getManifest().collectives[id], id));
+                         describeCollective(world->getManifest(), id));
   return plan;
 }
 

@@ -108,26 +108,25 @@ std::string LocalWorld::describeRanks() {
     int64_t last = states[rank].lastDone.load();
     text += (rank ? "; rank " : "rank ") + std::to_string(rank);
     if (activity >= 0) {
-      text += " waits in " + describe(manifest.collectives[activity], activity);
+      text += " waits in " + describeCollective(manifest, activity);
       continue;
     }
     text += activity == finished    ? " has ended"
             : activity == inBarrier ? " waits for the run's start or end"
                                     : " computes";
     if (last >= 0)
-      text += " after " + describe(manifest.collectives[last], last);
+      text += " after " + describeCollective(manifest, last);
   }
   return text;
 }
 
 void LocalWorld::refuse(const Awaited &self, int64_t other, int64_t otherId) {
-  const std::vector<Collective> &all = manifest.collectives;
   const std::vector<int64_t> &ranks = self.group.ranks;
   abort("the ranks' programs don't match: rank " +
         std::to_string(ranks[self.position]) + " is in " +
-        describe(all[self.id], self.id) + ", rank " +
+        describeCollective(manifest, self.id) + ", rank " +
         std::to_string(ranks[other]) + " in " +
-        describe(all[otherId], otherId));
+        describeCollective(manifest, otherId));
   checkAborted();
 }
 

@@ -38,6 +38,7 @@ public:
   std::string getDescription() const override;
   std::string describeActivity() const override;
   void poll() override;
+  void agree(const std::string &what, const std::string &value) override;
   void barrier() override;
   void abort(const std::string &reason) override;
   void finish() override {}
@@ -112,7 +113,7 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
   try {
     // In the same order everywhere: splitting is collective itself.
     for (size_t i = 0; i < plans.size(); ++i) {
-      plans[i] = makeNcclPlan(manifest.collectives[i], i, rank);
+      plans[i] = makeNcclPlan(manifest, i, rank);
       plans[i].comm = getComm(manifest.collectives[i].groups);
     }
     connect(timeout);
@@ -284,7 +285,8 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
   const NcclPlan &plan = plans[id];
   if (!plan.comm)
     throw executionError("rank " + std::to_string(rank) +
-                         " is in no group of " + describe(c, id));
+                         " is in no group of " +
+                         describeCollective(manifest, id));
   if (!isWarm)
     addresses.insert(addresses.end(), {src, dst});
   stream.fill(reached.get(), id, sizeof(int32_t), 1);
@@ -355,6 +357,11 @@ bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
   isWarm = true;
   if (!nccl.canRegister || bytes == 0)
     return true;
+  // The offsets of programs that haven't run yet aren't known.
+  if (manifest.programs.size() > 1) {
+    buffers = "plain (there are several programs)";
+    return true;
+  }
   bool shares = sharesOffsets(arena, bytes);
   addresses = {};
   if (!shares) {
@@ -389,7 +396,23 @@ std::string NcclCommunicator::describeActivity() const {
     return "rank " + std::to_string(rank) + " is before its first collective" +
            describeStopped();
   return "rank " + std::to_string(rank) + " is in or after " +
-         describe(manifest.collectives[id], id) + describeStopped();
+         describeCollective(manifest, id) + describeStopped();
+}
+
+void NcclCommunicator::agree(const std::string &what,
+                             const std::string &value) {
+  std::vector<std::string> all;
+  try {
+    all = rendezvous.exchange(value, std::max<size_t>(value.size(), 4096));
+  } catch (...) {
+    abort("");
+    throw;
+  }
+  for (size_t other = 1; other < all.size(); ++other)
+    if (all[other] != all[0])
+      throw executionError("the ranks don't agree on " + what + ": it is '" +
+                           all[0] + "' on rank 0, '" + all[other] +
+                           "' on rank " + std::to_string(other));
 }
 
 void NcclCommunicator::barrier() {

@@ -34,13 +34,14 @@ std::optional<ncclDataType_t> cuda::toNccl(Dtype dtype) {
 }
 
 /// An average of bytes would lose the upper bits of the sum.
-static void checkReduction(const Collective &c, int64_t id) {
+static void checkReduction(const Manifest &manifest, int64_t id) {
+  const Collective &c = manifest.collectives[id];
   bool loses = c.reduction == Reduction::Avg && byteWidth(c.dtype) == 1;
   if (c.isReduction() && (!toNccl(c.dtype) || loses))
-    throw executionError(describe(c, id) + ": NCCL doesn't reduce " +
-                         std::string(toString(c.dtype)) + " by " +
-                         std::string(toString(c.reduction)) +
-                         ": convert the operand to i32");
+    throw executionError(
+        describeCollective(manifest, id) + ": NCCL doesn't reduce " +
+        std::string(toString(c.dtype)) + " by " +
+        std::string(toString(c.reduction)) + ": convert the operand to i32");
 }
 
 ncclRedOp_t cuda::toNccl(Reduction reduction) {
@@ -97,8 +98,10 @@ static bool isOutermost(const Shape &shape, int64_t dim) {
   return true;
 }
 
-NcclPlan cuda::makeNcclPlan(const Collective &c, int64_t id, int64_t rank) {
-  checkReduction(c, id);
+NcclPlan cuda::makeNcclPlan(const Manifest &manifest, int64_t id,
+                            int64_t rank) {
+  checkReduction(manifest, id);
+  const Collective &c = manifest.collectives[id];
   NcclPlan plan;
   const std::vector<int64_t> *group = c.getGroup(rank);
   if (!group)

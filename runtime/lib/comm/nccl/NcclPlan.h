@@ -20,7 +20,7 @@
 
 #include "comm/nccl/Nccl.h"
 #include "support/StridedCopy.h"
-#include "tprt/Collective.h"
+#include "tprt/Manifest.h"
 
 #include <optional>
 
@@ -47,9 +47,9 @@ struct NcclPlan {
       0; ///< received from others, as docs/Artifact.md counts
 };
 
-/// The plan of rank `rank` for collective `id`, without a communicator. Throws
-/// an execution error if NCCL doesn't have the reduction.
-NcclPlan makeNcclPlan(const Collective &collective, int64_t id, int64_t rank);
+/// The plan of rank `rank` for collective `id` of the manifest, without a
+/// communicator. Throws an execution error if NCCL doesn't have the reduction.
+NcclPlan makeNcclPlan(const Manifest &manifest, int64_t id, int64_t rank);
 
 /// NCCL's type for a reduction's elements; nullopt if it has none.
 std::optional<ncclDataType_t> toNccl(Dtype dtype);

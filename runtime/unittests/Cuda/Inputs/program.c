@@ -37,6 +37,13 @@ EXPORT const tprt_device_code tprt_device_code_value = {
 __asm__(".globl tprt_device_code\n.set tprt_device_code, "
         "tprt_device_code_value\n");
 
+/* Another program's. */
+static const char *const other_kernels[] = {"check", "scale"};
+static const char *const other_sites[] = {"b: gather"};
+EXPORT const tprt_device_code other_device_code;
+EXPORT const tprt_device_code other_device_code = {
+    1, images, 2, other_kernels, 1, other_sites};
+
 static const tprt_launch_args one_block = {{1, 1, 1}, {32, 1, 1}, 0};
 
 static const tprt_gemm_args product = {TPRT_F32, 0, 1, 1, 2, 3, 2, 2, 1,
@@ -60,7 +67,20 @@ ENTRY(tpx_main) {
   return tprt_collective(ctx, 0, arena, outputs[0]);
 }
 
-/* The same, where the sum runs beside a kernel that needs neither operand nor
+/* For an x and y of four rows, with the kernels of other_device_code. */
+ENTRY(four_rows) {
+  tprt_gemm_args args = product;
+  int64_t count = 12, factor = 2;
+  void *arguments[] = {&arena, &count, &factor};
+  args.m = 4;
+  tprt_mark(ctx, 0);
+  CHECK(tprt_gemm(ctx, &args, inputs[0], parameters[0], arena,
+                  rank == 0 ? parameters[1] : NULL, NULL, NULL));
+  CHECK(tprt_launch(ctx, 1, &one_block, arguments));
+  return tprt_collective(ctx, 0, arena, outputs[0]);
+}
+
+/* The same as tpx_main, where the sum runs beside a kernel that needs neither operand nor
    result. What it reads was written right before it, and is overwritten right
    behind the wait; what it writes is scaled there. */
 ENTRY(started) {

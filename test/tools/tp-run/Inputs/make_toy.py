@@ -28,6 +28,29 @@ def container(manifest, shared_object, abi=6):
     return header + text + shared_object
 
 
+def edited(manifest, **members):
+    """The manifest with other members of its program."""
+    return dict(manifest, programs=[dict(manifest["programs"][0], **members)])
+
+
+def make_buckets(manifest):
+    """Two programs that share the parameters, for an x of 2 rows and of 4; the latter calls y z."""
+    program, = manifest["programs"]
+    tensors = {"inputs": ["s0", "4"], "outputs": ["s0", "3"]}
+    short = dict(program, name="short")
+    for key, sizes in tensors.items():
+        short[key] = [dict(program[key][0], symbolic_shape=sizes)]
+    large = dict(short, name="long", entries=["four_rows"])
+    for key, name in ("inputs", "x"), ("outputs", "z"):
+        tensor, = short[key]
+        shards = [[[0, 4]] + shard[1:] for shard in tensor["shards"]]
+        large[key] = [dict(tensor, name=name, shape=[4] + tensor["shape"][1:], shards=shards)]
+    shapes = [[4, 3], [4, 3]]
+    large["collectives"] = [dict(collective, operand_shapes=shapes, result_shapes=shapes, bytes_by_rank=[48, 48])
+                            for collective in program["collectives"]]
+    return dict(manifest, programs=[short, large])
+
+
 def npy(code, shape, values):
     dims = "".join(f"{size}, " for size in shape)
     header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({dims}), }}"
@@ -78,13 +101,15 @@ def main(directory):
     write("corrupt.tpx", toy[:-1] + bytes([toy[-1] ^ 1]))
     write("version.tpx", container(manifest, code, abi=1))
     write("foreign.tpx", b"PK\3\4, an archive of another kind")
-    write("fail.tpx", container(dict(manifest, entry="fail_index"), code))
-    write("hang.tpx", container(dict(manifest, entry="fail_hang"), code))
-    second = dict(manifest["outputs"][0], name="z")
+    write("fail.tpx", container(edited(manifest, entries=["fail_index"]), code))
+    write("hang.tpx", container(edited(manifest, entries=["fail_hang"]), code))
+    output, = manifest["programs"][0]["outputs"]
     write("two.tpx", container(
-        dict(manifest, outputs=manifest["outputs"] + [second]), code))
-    slash = dict(manifest["outputs"][0], name="../y")
-    write("slash.tpx", container(dict(manifest, outputs=[slash]), code))
+        edited(manifest, outputs=[output, dict(output, name="z")]), code))
+    write("slash.tpx", container(
+        edited(manifest, outputs=[dict(output, name="../y")]), code))
+
+    write("buckets.tpx", container(make_buckets(manifest), code))
 
     x, y = [1, 2, 3, 4, 5, 6, 7, 8], [15, 26, 37, 23, 34, 45]
     w, b = [1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1], [10, 20, 30]
@@ -93,6 +118,11 @@ def main(directory):
     write("x_shape.npy", npy("<f4", [4, 2], x))
     write("x_truncated.npy", npy("<f4", [2, 4], x)[:-1])
     write("y.npy", npy("<f4", [2, 3], y))
+    write("x4.npy", npy("<f4", [4, 4], list(range(1, 17))))
+    write("x3.npy", npy("<f4", [3, 4], list(range(1, 13))))
+    write("x5.npy", npy("<f4", [5, 4], list(range(1, 21))))
+    write("z.npy", npy("<f4", [4, 3], y + [31, 42, 53, 39, 50, 61]))
+    write("z3.npy", npy("<f4", [3, 3], y + [31, 42, 53]))
     write("y_close.npy", npy("<f4", [2, 3], [15.001] + y[1:]))
     write("y_nan.npy", npy("<f4", [2, 3], y[:5] + [float("nan")]))
     write("y_shape.npy", npy("<f4", [6], y))

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 
-from make_toy import SOURCE, TOY, container, find_compiler, npy, safetensors
+from make_toy import SOURCE, TOY, container, edited, find_compiler, npy, safetensors
 
 
 def main(directory):
@@ -37,11 +37,12 @@ def main(directory):
         manifest["target"]["triple"] = platform.machine() + "-linux-gnu"
         write(name + ".tpx", container(manifest, code))
         if name == "train.2":
+            program, = manifest["programs"]
             write("no_loss.tpx", container(
-                dict(manifest, outputs=manifest["outputs"][1:]), code))
+                edited(manifest, outputs=program["outputs"][1:]), code))
             extra = {"name": "extra", "dtype": "f32", "shape": [], "shards": [[], []]}
             write("extra.tpx", container(
-                dict(manifest, inputs=manifest["inputs"] + [extra]), code))
+                edited(manifest, inputs=program["inputs"] + [extra]), code))
             adam = dict(manifest["parameters"][3], name="optimizer.exp_avg.w")
             write("other.tpx", container(
                 dict(manifest, parameters=manifest["parameters"] + [adam]), code))

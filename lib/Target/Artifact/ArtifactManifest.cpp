@@ -1,0 +1,186 @@
+//===- ArtifactManifest.cpp - The manifest of an artifact -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ArtifactManifest.h"
+#include "ObjectFile.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tprt/abi.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+static std::string number(StringRef name, size_t i) {
+  return i == 0 ? name.str() : (name + "_" + llvm::Twine(i)).str();
+}
+
+std::string tp::getEntryName(size_t program, size_t cpu,
+                             const Targets &targets) {
+  return number(TPRT_ENTRY_SYMBOL, program * targets.machines.size() + cpu);
+}
+
+std::string tp::getDeviceCodeName(size_t program) {
+  return number(TPRT_DEVICE_CODE_SYMBOL, program);
+}
+
+static llvm::json::Object describeCPU(const llvm::TargetMachine &machine) {
+  llvm::json::Array features;
+  for (std::string &feature : getNeededFeatures(machine))
+    features.push_back(std::move(feature));
+  return llvm::json::Object{{"cpu", machine.getTargetCPU()},
+                            {"features", std::move(features)}};
+}
+
+static llvm::json::Object describeTarget(const Targets &targets) {
+  const auto &[architectures, machines] = targets;
+  llvm::json::Object target = describeCPU(*machines.front());
+  target["triple"] = machines.front()->getTargetTriple().str();
+  llvm::json::Array variants;
+  for (const auto &machine : llvm::drop_begin(machines))
+    variants.push_back(describeCPU(*machine));
+  if (!variants.empty())
+    target["variants"] = std::move(variants);
+  if (!architectures.empty()) {
+    target["device"] = "cuda";
+    target["architectures"] = llvm::json::Array(architectures);
+  }
+  return target;
+}
+
+//===----------------------------------------------------------------------===//
+// What programs must agree on
+//===----------------------------------------------------------------------===//
+
+/// "2x64xf32", of a TENSOR.
+static std::string describeType(DictionaryAttr tensor) {
+  std::string text;
+  for (int64_t size : tensor.getAs<DenseI64ArrayAttr>("shape").asArrayRef())
+    text += std::to_string(size) + "x";
+  return text + tensor.getAs<StringAttr>("dtype").str();
+}
+
+/// "(Shard(0), Replicate)".
+static std::string describePlacements(DictionaryAttr tensor) {
+  auto placements =
+      tensor.getAs<ArrayAttr>("placements").getAsRange<StringAttr>();
+  return "(" +
+         llvm::join(llvm::map_range(placements,
+                                    [](StringAttr text) { return text.str(); }),
+                    ", ") +
+         ")";
+}
+
+/// "(dp = 2, tp = 4) of 'mesh'".
+static std::string describeMesh(DictionaryAttr manifest) {
+  auto mesh = manifest.getAs<DictionaryAttr>("mesh");
+  std::string text;
+  for (auto axis : mesh.getAs<ArrayAttr>("axes").getAsRange<DictionaryAttr>())
+    text += (text.empty() ? "" : ", ") + axis.getAs<StringAttr>("name").str() +
+            " = " + std::to_string(axis.getAs<IntegerAttr>("size").getInt());
+  return "(" + text + ") of '" + mesh.getAs<StringAttr>("name").str() + "'";
+}
+
+/// The names and types of a program's inputs, by name.
+static std::map<std::string, std::string> getInputs(DictionaryAttr manifest) {
+  std::map<std::string, std::string> inputs;
+  for (auto input :
+       manifest.getAs<ArrayAttr>("inputs").getAsRange<DictionaryAttr>())
+    inputs[input.getAs<StringAttr>("name").str()] = describeType(input);
+  return inputs;
+}
+
+static llvm::Error checkPair(const ProgramManifest &one,
+                             const ProgramManifest &other) {
+  if (one.name == other.name)
+    return makeError("two programs have the name '" + one.name + "'");
+  if (one.manifest.get("mesh") != other.manifest.get("mesh"))
+    return makeError("program '" + other.name + "' is for the mesh " +
+                     describeMesh(other.manifest) + ", '" + one.name +
+                     "' for " + describeMesh(one.manifest) +
+                     "; the programs of an artifact have one mesh");
+  if (getInputs(one.manifest) == getInputs(other.manifest))
+    return makeError("programs '" + one.name + "' and '" + other.name +
+                     "' take inputs of the same names and types, so that "
+                     "inputs don't choose between them");
+  return llvm::Error::success();
+}
+
+namespace {
+/// A parameter, and the first program that has it.
+struct SharedParameter {
+  DictionaryAttr tensor;
+  StringRef program;
+};
+} // namespace
+
+static llvm::Error checkParameter(const SharedParameter &one,
+                                  DictionaryAttr other, StringRef program) {
+  if (one.tensor == other)
+    return llvm::Error::success();
+  std::string name = other.getAs<StringAttr>("name").str();
+  std::string mine = describeType(other), its = describeType(one.tensor);
+  if (mine != its)
+    return makeError("parameter '" + name + "' is " + mine + " in program '" +
+                     program + "', " + its + " in '" + one.program +
+                     "'; programs share the parameters of one name");
+  return makeError("parameter '" + name + "' is " + describePlacements(other) +
+                   " in program '" + program + "', " +
+                   describePlacements(one.tensor) + " in '" + one.program +
+                   "'; each rank holds one block of it, so place it in the "
+                   "plan of both");
+}
+
+llvm::Expected<std::string>
+tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
+  llvm::MapVector<StringAttr, SharedParameter> parameters;
+  llvm::json::Array described;
+  for (auto [i, program] : llvm::enumerate(programs)) {
+    const auto &[name, manifest] = program;
+    for (const ProgramManifest &other : programs.take_front(i))
+      if (llvm::Error error = checkPair(other, program))
+        return std::move(error);
+    llvm::json::Array indices;
+    for (auto tensor :
+         manifest.getAs<ArrayAttr>("parameters").getAsRange<DictionaryAttr>()) {
+      auto fqn = tensor.getAs<StringAttr>("name");
+      auto [entry, isNew] = parameters.insert({fqn, {tensor, name}});
+      if (llvm::Error error = checkParameter(entry->second, tensor, name))
+        return std::move(error);
+      if (programs.size() > 1 && tensor.contains("updated"))
+        return makeError("program '" + name + "' updates parameter '" +
+                         fqn.getValue() +
+                         "'; such a program is the only one of its artifact");
+      indices.push_back(entry - parameters.begin());
+    }
+    llvm::json::Array entries;
+    for (size_t cpu = 0; cpu < targets.machines.size(); ++cpu)
+      entries.push_back(getEntryName(i, cpu, targets));
+    llvm::json::Object object{{"name", name},
+                              {"entries", std::move(entries)},
+                              {"parameters", std::move(indices)}};
+    if (!targets.architectures.empty())
+      object["device_code"] = getDeviceCodeName(i);
+    for (StringRef key :
+         {"arena_bytes", "inputs", "outputs", "collectives", "ops"})
+      object[key] = toJSON(manifest.get(key));
+    described.push_back(std::move(object));
+  }
+  llvm::json::Array tensors;
+  for (auto &[fqn, parameter] : parameters)
+    tensors.push_back(toJSON(parameter.tensor));
+  DictionaryAttr first = programs.front().manifest;
+  llvm::json::Object manifest{{"schema", TPRT_MANIFEST_SCHEMA},
+                              {"producer", "tp-mlir " TP_VERSION},
+                              {"target", describeTarget(targets)},
+                              {"mesh", toJSON(first.get("mesh"))},
+                              {"world_size", toJSON(first.get("world_size"))},
+                              {"parameters", std::move(tensors)},
+                              {"programs", std::move(described)}};
+  return llvm::to_string(llvm::json::Value(std::move(manifest)));
+}
