@@ -495,6 +495,9 @@ FailureOr<ShardingAttr> BlockAlgebra::apply(Operation *op,
     return move.finish();
   }
   std::optional<Dataflow> flow = cast<CollectiveOpInterface>(op).getDataflow();
+  if (isa<HaloOp>(op))
+    return move.fail("it gives ranks elements beyond their blocks, which only "
+                     "the windows of one op read");
   if (!flow) {
     if (failed(move.checkNotPartial()) ||
         failed(move.exchange(cast<ExchangeOp>(op))))

@@ -58,31 +58,37 @@ Datum exact::reduceParts(Session &session, ArrayRef<Datum> parts,
   return {result, {}};
 }
 
-/// The block of `op.getTo()` from the group's blocks of `op.getFrom()`.
-static FailureOr<Datum> exchange(ExchangeOp op, int64_t rank,
+/// What `rank` gets from the group's operands by boxes.
+static FailureOr<Datum> transfer(CollectiveOpInterface op, int64_t rank,
                                  ArrayRef<Datum> operands, MeshOp mesh) {
-  TensorBlock block = getBlock(op.getShape(), op.getTo(), mesh, rank);
   auto result = std::make_shared<Tensor>();
-  result->shape = getBlockShape(block);
+  result->shape = llvm::to_vector(
+      cast<RankedTensorType>(op->getResult(0).getType()).getShape());
   result->data.resize(llvm::product_of(result->shape));
   SmallVector<int64_t> strides = computeStrides(result->shape);
-  for (const Transfer &transfer :
-       getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank)) {
-    const Tensor &source = *operands[transfer.source].tensor;
-    if (source.shape != getBlockShape(getBlock(op.getShape(), op.getFrom(),
-                                               mesh, transfer.source)))
+  int64_t filled = 0;
+  for (const Transfer &box : getTransfers(op, rank, mesh)) {
+    const Tensor &source = *operands[box.source].tensor;
+    if (source.shape.size() != result->shape.size())
       return failure();
+    for (size_t i = 0; i < box.size.size(); ++i)
+      if (box.sourceOffset[i] + box.size[i] > source.shape[i] ||
+          box.offset[i] + box.size[i] > result->shape[i])
+        return failure();
+    filled += llvm::product_of(box.size);
     SmallVector<int64_t> sourceStrides = computeStrides(source.shape);
-    SmallVector<int64_t> index(transfer.size.size(), 0);
+    SmallVector<int64_t> index(box.size.size(), 0);
     do {
       int64_t from = 0, to = 0;
       for (size_t i = 0; i < index.size(); ++i) {
-        from += (transfer.sourceOffset[i] + index[i]) * sourceStrides[i];
-        to += (transfer.offset[i] + index[i]) * strides[i];
+        from += (box.sourceOffset[i] + index[i]) * sourceStrides[i];
+        to += (box.offset[i] + index[i]) * strides[i];
       }
       result->data[to] = source.data[from];
-    } while (advance(index, transfer.size));
+    } while (advance(index, box.size));
   }
+  if (filled != static_cast<int64_t>(result->data.size()))
+    return failure();
   return Datum{result, {}};
 }
 
@@ -114,12 +120,10 @@ exact::evaluateCollective(Session &session, ArrayRef<Operation *> ops,
       return concat(parts, dim);
     };
     auto compute = [&, op = op, rank = rank]() -> FailureOr<Datum> {
-      if (auto exchangeOp = dyn_cast<ExchangeOp>(op))
-        return exchange(exchangeOp, rank, operands, mesh);
-      std::optional<Dataflow> flow =
-          cast<CollectiveOpInterface>(op).getDataflow();
+      auto collective = cast<CollectiveOpInterface>(op);
+      std::optional<Dataflow> flow = collective.getDataflow();
       if (!flow)
-        return failure();
+        return transfer(collective, rank, operands, mesh);
       size_t mine = llvm::find(group, rank) - group.begin();
       if (std::optional<int64_t> source = flow->getSource(mine))
         parts = {parts[*source]};

@@ -119,6 +119,7 @@ static double expectedElement(const Collective &c,
   case CollectiveKind::Broadcast:
     return operand(c.root, at);
   case CollectiveKind::Exchange:
+  case CollectiveKind::Halo:
     for (const Transfer &t : c.transfers[group[position]]) {
       Shape where = at;
       bool isInside = true;
@@ -163,7 +164,8 @@ static int64_t expectedBytes(const Collective &c,
                   std::min(position * chunk, total);
     return width * (own * (n - 1) + total - own);
   }
-  case CollectiveKind::Exchange: {
+  case CollectiveKind::Exchange:
+  case CollectiveKind::Halo: {
     int64_t bytes = 0;
     for (const Transfer &t : c.transfers[rank])
       bytes += t.from == rank ? 0 : numElements(t.size) * width;
@@ -509,6 +511,24 @@ TEST_P(CollectiveTest, ExchangeInPlace) {
   for (int64_t rank = 0; rank < worldSize; ++rank)
     c.transfers.push_back({{rank, {0, 0}, {0, 0}, {2, 2}},
                            {(rank + 1) % worldSize, {0, 0}, {0, 2}, {2, 4}}});
+  collectives.push_back(c);
+}
+
+/// Ranks hold three columns and two of padding; each gets its own three and two
+/// more at either end, from one neighbor and, where there is one, from the rank
+/// itself.
+TEST_P(CollectiveTest, Halo) {
+  Collective c{.kind = CollectiveKind::Halo, .dtype = GetParam().dtype};
+  c.groups = {firstRanks(worldSize)};
+  c.operandShapes.assign(worldSize, {2, 5});
+  c.resultShapes.assign(worldSize, {2, 7});
+  for (int64_t rank = 0; rank < worldSize; ++rank) {
+    bool isFirst = rank == 0, isLast = rank == worldSize - 1;
+    c.transfers.push_back(
+        {{isFirst ? rank : rank - 1, {0, isFirst ? 3 : 1}, {0, 0}, {2, 2}},
+         {rank, {0, 0}, {0, 2}, {2, 3}},
+         {isLast ? rank : rank + 1, {0, isLast ? 3 : 0}, {0, 5}, {2, 2}}});
+  }
   collectives.push_back(c);
 }
 

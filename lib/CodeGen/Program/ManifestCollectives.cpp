@@ -195,6 +195,34 @@ LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
   return success();
 }
 
+/// Checks that the boxes of `rank` lie in the operands that they are taken from
+/// and fill its result.
+LogicalResult checkTransfers(Collective &collective, int64_t rank,
+                             ArrayRef<Transfer> transfers) {
+  CollectiveOpInterface op = collective.ops[rank];
+  ArrayRef<int64_t> result = collective.getResultShape(rank);
+  int64_t filled = 0;
+  for (const Transfer &transfer : transfers) {
+    ArrayRef<int64_t> operand = collective.getOperandShape(transfer.source);
+    bool fits = operand.size() == result.size();
+    for (size_t dim = 0; fits && dim < operand.size(); ++dim)
+      fits = transfer.sourceOffset[dim] + transfer.size[dim] <= operand[dim];
+    if (!fits)
+      return op.emitError("'")
+             << op->getName() << "' takes " << toText(transfer.size)
+             << " elements from " << toText(transfer.sourceOffset)
+             << " on for rank " << rank << ", but rank " << transfer.source
+             << " has an operand of shape " << toText(operand);
+    filled += llvm::product_of(transfer.size);
+  }
+  if (filled == llvm::product_of(result))
+    return success();
+  return op.emitError("'") << op->getName() << "' gives rank " << rank << " "
+                           << filled << " elements, and its result of shape "
+                           << toText(result) << " has "
+                           << llvm::product_of(result);
+}
+
 class Describer {
 public:
   Describer(MeshOp mesh) : mesh(mesh), b(mesh.getContext()) {}
@@ -225,8 +253,13 @@ public:
       resultShapes.push_back(
           b.getDenseI64ArrayAttr(collective.getResultShape(rank)));
       bytes.push_back(getReceivedBytesByRank(collective.ops[rank], mesh)[rank]);
-      if (exchange)
-        transfers.push_back(describeTransfers(exchange, rank));
+      if (flow)
+        continue;
+      SmallVector<Transfer> boxes =
+          getTransfers(collective.ops[rank], rank, mesh);
+      if (failed(checkTransfers(collective, rank, boxes)))
+        return failure();
+      transfers.push_back(describeTransfers(boxes));
     }
     Type element =
         cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
@@ -259,16 +292,15 @@ public:
         {"reason", b.getStringAttr(op.getOriginReason())}};
     if (collective.isStarted())
       entries.push_back({"started", b.getBoolAttr(true)});
-    if (exchange)
+    if (!flow)
       entries.push_back({"transfers", b.getArrayAttr(transfers)});
     return Attribute(b.getDictionaryAttr(entries));
   }
 
 private:
-  Attribute describeTransfers(ExchangeOp op, int64_t rank) {
+  Attribute describeTransfers(ArrayRef<Transfer> boxes) {
     SmallVector<Attribute> transfers;
-    for (const Transfer &transfer :
-         getTransfers(op.getShape(), op.getFrom(), op.getTo(), mesh, rank))
+    for (const Transfer &transfer : boxes)
       transfers.push_back(b.getDictionaryAttr(
           {{"from", b.getI64IntegerAttr(transfer.source)},
            {"src", b.getDenseI64ArrayAttr(transfer.sourceOffset)},

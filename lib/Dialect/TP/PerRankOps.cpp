@@ -1,6 +1,7 @@
 //===- PerRankOps.cpp - Collectives, slices -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Intervals.h"
@@ -262,6 +263,65 @@ LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult HaloOp::verify() {
+  RankedTensorType from = getInput().getType(), to = getType();
+  if (failed(verifyAlong(*this, getAxes(), getDim())))
+    return failure();
+  if (auto size = static_cast<int64_t>(getSize()); size < 0)
+    return emitOpError() << "needs a size of at least 0, found " << size;
+  bool fits = from.getRank() == to.getRank() &&
+              from.getElementType() == to.getElementType();
+  for (int64_t dim = 0; fits && dim < from.getRank(); ++dim)
+    fits = dim == static_cast<int64_t>(getDim()) ||
+           from.getDimSize(dim) == to.getDimSize(dim);
+  if (!fits)
+    return emitOpError() << "changes only dimension " << getDim() << " of "
+                         << from << ", found " << to;
+  return success();
+}
+
+/// The part of `interval` that lies in [0, size), and how far it reaches beyond
+/// either end.
+static std::tuple<Interval, int64_t, int64_t> clip(Interval interval,
+                                                   int64_t size) {
+  int64_t end = interval.offset + interval.size;
+  int64_t first = std::clamp<int64_t>(0, interval.offset, end);
+  int64_t last = std::clamp<int64_t>(size, first, end);
+  return {{first, last - first}, first - interval.offset, end - last};
+}
+
+/// The elements that `rank` gets.
+static Interval getReceived(HaloOp op, int64_t rank, MeshOp mesh) {
+  return {op.getBegin()[mesh.getIndexAlong(rank, op.getAxes().getAxes())],
+          op.getType().getDimSize(op.getDim())};
+}
+
+LogicalResult HaloOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<MeshOp> found =
+      verifyGroup(*this, symbols, getMeshAttr(), getAxes());
+  if (failed(found))
+    return failure();
+  MeshOp mesh = *found;
+  int64_t n = mesh.getAxesSize(getAxes().getAxes());
+  if (static_cast<int64_t>(getBegin().size()) != n)
+    return emitOpError() << "has " << getBegin().size()
+                         << " beginnings, the group has " << n << " ranks";
+  int64_t given = getInput().getType().getDimSize(getDim());
+  for (int64_t rank : getRanks(*this, mesh)) {
+    int64_t block =
+        mlir::tp::getSize(getDimBlock(getSize(), getAxes(), mesh, rank));
+    auto [inside, before, behind] =
+        clip(getReceived(*this, rank, mesh), getSize());
+    int64_t needed = block + std::max(before, behind);
+    if (given < needed)
+      return emitOpError() << "needs a block of at least " << needed
+                           << " elements along dimension " << getDim()
+                           << " on rank " << rank << ", which has " << block
+                           << " of " << getSize() << ", found " << given;
+  }
+  return success();
+}
+
 LogicalResult BroadcastOp::verify() { return verifyAxes(*this, getAxes()); }
 
 LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -329,6 +389,57 @@ std::optional<Dataflow> BroadcastOp::getDataflow() {
 
 std::optional<Dataflow> ExchangeOp::getDataflow() { return std::nullopt; }
 
+std::optional<Dataflow> HaloOp::getDataflow() { return std::nullopt; }
+
+/// Boxes are whole in all dimensions but one.
+static SmallVector<Transfer> getHaloTransfers(HaloOp op, int64_t rank,
+                                              MeshOp mesh) {
+  int64_t dim = op.getDim(), filled = 0;
+  SmallVector<Transfer> transfers;
+  if (op.getType().getNumElements() == 0)
+    return transfers;
+  auto add = [&](int64_t source, int64_t offset, int64_t size) {
+    if (size == 0)
+      return;
+    SmallVector<int64_t> zero(op.getType().getRank(), 0);
+    Transfer box{source, zero, zero,
+                 SmallVector<int64_t>(op.getType().getShape())};
+    box.sourceOffset[dim] = offset;
+    box.offset[dim] = filled;
+    box.size[dim] = size;
+    filled += size;
+    transfers.push_back(std::move(box));
+  };
+  auto getHeld = [&](int64_t member) {
+    return getDimBlock(op.getSize(), op.getAxes(), mesh, member).front();
+  };
+  auto [inside, before, behind] =
+      clip(getReceived(op, rank, mesh), op.getSize());
+  int64_t margin = getHeld(rank).size;
+  add(rank, margin, before);
+  for (int64_t member : mesh.getGroupOf(rank, op.getAxes().getAxes())) {
+    Interval held = getHeld(member);
+    int64_t first = std::max(inside.offset, held.offset);
+    int64_t last =
+        std::min(inside.offset + inside.size, held.offset + held.size);
+    add(member, first - held.offset, std::max<int64_t>(last - first, 0));
+  }
+  add(rank, margin, behind);
+  llvm::stable_sort(transfers, [](const Transfer &a, const Transfer &b) {
+    return a.source < b.source;
+  });
+  return transfers;
+}
+
+SmallVector<Transfer> tp::getTransfers(CollectiveOpInterface op, int64_t rank,
+                                       MeshOp mesh) {
+  if (auto halo = dyn_cast<HaloOp>(op.getOperation()))
+    return getHaloTransfers(halo, rank, mesh);
+  auto exchange = cast<ExchangeOp>(op.getOperation());
+  return getTransfers(exchange.getShape(), exchange.getFrom(), exchange.getTo(),
+                      mesh, rank);
+}
+
 template <typename... Ops>
 static SmallVector<StringRef> listCollectives() {
   SmallVector<StringRef> kinds;
@@ -390,13 +501,33 @@ int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
   return getSource()[index] == index ? 0 : getNumBytes(getResult());
 }
 
-int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+/// Of a collective without a dataflow.
+static int64_t getTransferredBytes(CollectiveOpInterface op, int64_t rank,
+                                   MeshOp mesh) {
   int64_t elements = 0;
-  for (const Transfer &transfer :
-       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
+  for (const Transfer &transfer : getTransfers(op, rank, mesh))
     if (transfer.source != rank)
       elements += llvm::product_of(transfer.size);
-  return elements * getElementBytes(getType().getElementType());
+  Type type = op->getResult(0).getType();
+  return elements * getElementBytes(getElementTypeOrSelf(type));
+}
+
+static SmallVector<int64_t> getTransferSources(CollectiveOpInterface op,
+                                               int64_t rank, MeshOp mesh) {
+  SmallVector<int64_t> sources;
+  for (const Transfer &transfer : getTransfers(op, rank, mesh))
+    if (transfer.source != rank &&
+        !llvm::is_contained(sources, transfer.source))
+      sources.push_back(transfer.source);
+  return sources;
+}
+
+int64_t ExchangeOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  return getTransferredBytes(*this, rank, mesh);
+}
+
+int64_t HaloOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
+  return getTransferredBytes(*this, rank, mesh);
 }
 
 int64_t BroadcastOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
@@ -420,13 +551,11 @@ SmallVector<int64_t> PermuteOp::getSources(int64_t rank, MeshOp &mesh) {
 }
 
 SmallVector<int64_t> ExchangeOp::getSources(int64_t rank, MeshOp &mesh) {
-  SmallVector<int64_t> sources;
-  for (const Transfer &transfer :
-       getTransfers(getShape(), getFrom(), getTo(), mesh, rank))
-    if (transfer.source != rank &&
-        !llvm::is_contained(sources, transfer.source))
-      sources.push_back(transfer.source);
-  return sources;
+  return getTransferSources(*this, rank, mesh);
+}
+
+SmallVector<int64_t> HaloOp::getSources(int64_t rank, MeshOp &mesh) {
+  return getTransferSources(*this, rank, mesh);
 }
 
 SmallVector<int64_t> BroadcastOp::getSources(int64_t rank, MeshOp &mesh) {

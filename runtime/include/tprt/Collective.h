@@ -24,9 +24,10 @@ enum class CollectiveKind {
   AllToAll,
   Permute,
   Broadcast,
-  Exchange
+  Exchange,
+  Halo
 };
-constexpr CollectiveKind lastCollectiveKind = CollectiveKind::Exchange;
+constexpr CollectiveKind lastCollectiveKind = CollectiveKind::Halo;
 enum class Reduction { Sum, Avg, Max, Min, Product };
 
 TPRT_API std::string_view toString(CollectiveKind kind);
@@ -52,7 +53,7 @@ struct Collective {
   int64_t concatDim = 0;
   int64_t root = 0;                             ///< position
   std::vector<int64_t> source;                  ///< permute: by position
-  std::vector<std::vector<Transfer>> transfers; ///< exchange: by rank
+  std::vector<std::vector<Transfer>> transfers; ///< of boxes, by rank
   std::vector<std::vector<int64_t>> groups;     ///< disjoint, of one size
   std::vector<std::string> axes;
   std::vector<int64_t> bytesByRank; ///< predicted

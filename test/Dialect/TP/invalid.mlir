@@ -296,6 +296,51 @@ func.func @exchange_group(%x: tensor<4x8xf32>) {
 
 // -----
 
+tp.mesh @mesh(tp = 2)
+func.func @halo_dim(%x: tensor<2x4xf32>) {
+  // expected-error@+1 {{dimension 2 is out of range for 'tensor<2x4xf32>'}}
+  %0 = tp.halo %x dim 2 of 8 begin [0, 3] over @mesh {tp} : tensor<2x4xf32> -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @halo_size(%x: tensor<2x4xf32>) {
+  // expected-error@+1 {{needs a size of at least 0, found -8}}
+  %0 = tp.halo %x dim 1 of -8 begin [0, 3] over @mesh {tp} : tensor<2x4xf32> -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @halo_other_dims(%x: tensor<2x4xf32>) {
+  // expected-error@+1 {{changes only dimension 1 of 'tensor<2x4xf32>', found 'tensor<3x5xf32>'}}
+  %0 = tp.halo %x dim 1 of 8 begin [0, 3] over @mesh {tp} : tensor<2x4xf32> -> tensor<3x5xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @halo_begin(%x: tensor<2x4xf32>) {
+  // expected-error@+1 {{has 3 beginnings, the group has 2 ranks}}
+  %0 = tp.halo %x dim 1 of 8 begin [0, 3, 6] over @mesh {tp} : tensor<2x4xf32> -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @halo_margin(%x: tensor<2x5xf32>) {
+  // expected-error@+1 {{needs a block of at least 6 elements along dimension 1 on rank 0, which has 4 of 8, found 5}}
+  %0 = tp.halo %x dim 1 of 8 begin [-2, 2] over @mesh {tp} : tensor<2x5xf32> -> tensor<2x6xf32>
+  return
+}
+
+// -----
+
 tp.mesh @mesh(tp = 4)
 func.func @to_local(%x: tensor<8x8xf32>) {
   // expected-error@+1 {{a rank's block of 'tensor<8x8xf32>' is 'tensor<2x8xf32>', found 'tensor<4x8xf32>'}}

@@ -34,6 +34,14 @@ func.func @exchange(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
 
 // -----
 
+func.func @halo(%x: tensor<4x4xf32>) -> tensor<4x5xf32> {
+  // expected-error@+1 {{no tp.mesh called 'mesh'}}
+  %0 = tp.halo %x dim 1 of 8 begin [0, 3] over @mesh {tp} : tensor<4x4xf32> -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}
+
+// -----
+
 func.func @offset() -> tensor<i64> {
   // expected-error@+1 {{no tp.mesh called 'mesh'}}
   %0 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>

@@ -51,13 +51,15 @@ tp.mesh @ordered(dp = 2, tp = 2) devices [0, 2, 1, 3]
 // Blocks of 10 over 4 ranks are 3, 3, 3 and 1.
 // CHECK-LABEL: func.func @uneven
 // CHECK-SAME: attributes {tp.copy_of = @even, tp.ranks = array<i64: 3, 7>}
-func.func @uneven(%x: tensor<1x4xf32>, %y: tensor<10x8xf32>) attributes {tp.copy_of = @even, tp.ranks = array<i64: 3, 7>} {
+func.func @uneven(%x: tensor<1x4xf32>, %y: tensor<10x8xf32>, %z: tensor<2x4xf32>) attributes {tp.copy_of = @even, tp.ranks = array<i64: 3, 7>} {
   // CHECK: tp.all_gather %{{.*}} dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
   %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<1x4xf32> -> tensor<10x4xf32>
   // CHECK: tp.exchange %{{.*}} of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
   %1 = tp.exchange %x of [10, 8] from <@mesh, [{tp}, {dp}]> to <@mesh, [{}, {dp, tp}]> over @mesh {tp, dp} : tensor<1x4xf32> -> tensor<10x1xf32>
   // CHECK: tp.permute %{{.*}} from [3, 1, 2, 0] over @mesh {tp} : tensor<1x4xf32> -> tensor<3x4xf32>
   %3 = tp.permute %x from [3, 1, 2, 0] over @mesh {tp} : tensor<1x4xf32> -> tensor<3x4xf32>
+  // CHECK: tp.halo %{{.*}} dim 0 of 10 begin [-1, 2, 5, 8] over @mesh {tp} : tensor<2x4xf32> -> tensor<3x4xf32>
+  %4 = tp.halo %z dim 0 of 10 begin [-1, 2, 5, 8] over @mesh {tp} : tensor<2x4xf32> -> tensor<3x4xf32>
   // CHECK: tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
   %2 = tp.shard_offset of 10 over @mesh {tp} : tensor<i64>
   return

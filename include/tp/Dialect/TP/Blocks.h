@@ -66,6 +66,11 @@ SmallVector<AxisRefAttr> getSplittingAxes(ShardingAttr sharding);
 SmallVector<Transfer> getTransfers(ArrayRef<int64_t> shape, ShardingAttr from,
                                    ShardingAttr to, MeshOp mesh, int64_t rank);
 
+/// How `rank` assembles the result of `op`, a collective without a dataflow, in
+/// the same form.
+SmallVector<Transfer> getTransfers(CollectiveOpInterface op, int64_t rank,
+                                   MeshOp mesh);
+
 } // namespace mlir::tp
 
 #endif // TP_DIALECT_TP_BLOCKS_H

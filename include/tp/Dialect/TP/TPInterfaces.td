@@ -34,7 +34,8 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
         return attr ? attr.getValue() : ::llvm::StringRef();
       }]>,
     InterfaceMethod<[{
-      What it computes; nullopt for `tp.exchange`, whose boxes follow from two shardings.
+      What it computes; nullopt for `tp.exchange` and `tp.halo`, which move the boxes of
+      `getTransfers` (Blocks.h).
     }], "::std::optional<::mlir::tp::Dataflow>", "getDataflow">,
     InterfaceMethod<[{
       Bytes that `rank`, one of those that run this program, receives from others

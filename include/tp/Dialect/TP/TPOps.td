@@ -398,6 +398,40 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
   }];
 }
 
+def TP_HaloOp : TP_CollectiveOp<"halo"> {
+  let summary = "Receive what windows need beyond the block";
+  let description = [{
+    The operand is this rank's block of a dimension of `of` elements that `axes` split, with m
+    elements behind it, the *margin*. Rank i of the group gets the elements from `begin[i]` on, as
+    many as its result has; each rank that has some of them sends them once. What lies before the
+    first or after the last element of the dimension is taken from the rank's own margin, from its
+    first element on; so it is usually a constant, the padding. This is GSPMD's halo exchange (Xu et
+    al., "GSPMD: General and Scalable Parallelization for ML Computation Graphs", 2021).
+
+    Below, ranks hold 4 of 8 elements, and each needs one more at either end:
+
+    ```mlir
+    %1 = tp.halo %0 dim 1 of 8 begin [-1, 3] over @mesh {tp} : tensor<2x5xf32> -> tensor<2x6xf32>
+    ```
+
+    **Constraints:** (C4) `dim` is a dimension of the operand, and `of` isn't negative; (C5) `begin`
+    has one entry per rank of the group; (C6) the margin has room for what lies outside at either
+    end; (C7) the other dimensions don't change.
+  }] # baseDescription;
+  let arguments = !con((ins AnyRankedTensor:$input,
+                            I64Attr:$dim,
+                            I64Attr:$size,
+                            DenseI64ArrayAttr:$begin), base, provenance);
+  let assemblyFormat = [{
+    $input `dim` $dim `of` $size `begin` $begin `over` $mesh custom<Axes>($axes) attr-dict `:`
+    type($input) `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
+    bool isRelayed() { return false; }
+  }];
+}
+
 def TP_BroadcastOp : TP_CollectiveOp<"broadcast", [AllTypesMatch<["input", "result"]>]> {
   let summary = "Give one rank's block to the whole group";
   let description = [{
