@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -325,6 +326,31 @@ ShardingRule ShardingRule::reshape(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Halos
+//===----------------------------------------------------------------------===//
+
+Interval Halo::getNeeded(Interval block) const {
+  if (block.size == 0)
+    return {0, 0};
+  if (!isTransposed)
+    return {block.offset * stride - padding,
+            (block.size - 1) * stride + extent};
+  // The first window that reaches into the block, but none that begins behind
+  // the block's first element: no padding is negative.
+  int64_t first = block.offset + padding;
+  int64_t begin = std::min(llvm::divideCeilSigned(first - extent + 1, stride),
+                           llvm::divideFloorSigned(first, stride));
+  int64_t end = llvm::divideFloorSigned(first + block.size - 1, stride) + 1;
+  return {begin, end - begin};
+}
+
+int64_t Halo::getLocalPadding(Interval block) const {
+  if (!isTransposed || block.size == 0)
+    return 0;
+  return block.offset + padding - getNeeded(block).offset * stride;
+}
+
+//===----------------------------------------------------------------------===//
 // Modifiers
 //===----------------------------------------------------------------------===//
 
@@ -370,6 +396,30 @@ const Window *ShardingRule::getWindow(bool isResult, unsigned tensor,
   return nullptr;
 }
 
+const Halo *ShardingRule::getHalo(unsigned factor) const {
+  const auto *found = llvm::find_if(
+      halos, [&](const Halo &halo) { return halo.factor == factor; });
+  return found == halos.end() ? nullptr : found;
+}
+
+int64_t ShardingRule::getDimSize(bool isResult, unsigned tensor,
+                                 unsigned dim) const {
+  int64_t size = 1;
+  for (unsigned factor : (isResult ? results : operands)[tensor][dim]) {
+    if (const Halo *halo = getHalo(factor))
+      return isResult ? halo->resultSize : halo->operandSize;
+    size *= factors[factor].size;
+  }
+  return size;
+}
+
+ShardingRule &ShardingRule::halo(Halo halo) {
+  halo.factor = results[0][halo.resultDim].front();
+  factors[halo.factor].kind = FactorKind::Halo;
+  halos.push_back(halo);
+  return *this;
+}
+
 ShardingRule &ShardingRule::linearOnce(ArrayRef<LinearSet> sets) {
   numOnce += sets.size();
   return linear(sets);
@@ -411,6 +461,15 @@ void ShardingRule::print(raw_ostream &os) const {
   printKind("reduction", FactorKind::Reduction);
   printKind("whole", FactorKind::Whole);
   printKind("collective", FactorKind::Collective);
+  if (!halos.empty()) {
+    os << " halo={";
+    llvm::interleaveComma(halos, os, [&](const Halo &halo) {
+      os << halo.factor << ": "
+         << (halo.isTransposed ? halo.resultSize : halo.operandSize) << " of "
+         << halo.extent << " by " << halo.stride << " from " << -halo.padding;
+    });
+    os << "}";
+  }
   auto printSets = [&](StringRef label, ArrayRef<LinearSet> sets) {
     if (sets.empty())
       return;

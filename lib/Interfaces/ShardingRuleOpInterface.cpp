@@ -51,21 +51,19 @@ static std::optional<SmallVector<int64_t>> getSegmentsIn(ArrayRef<int64_t> all,
   return inside;
 }
 
-/// The axes of one dimension that is the product of `factors`, major first. If
+/// The axes of one dimension of `total` elements that is the product of
+/// `factors`, major first. If
 /// a minor factor is split and the major ones aren't, each index of the major
 /// ones is a segment.
-static std::optional<AxisListAttr> getDimAxes(const ShardingRule &rule,
-                                              const OpSplit &split,
-                                              ArrayRef<unsigned> factors,
-                                              const Window *window) {
+static std::optional<AxisListAttr>
+getDimAxes(const ShardingRule &rule, const OpSplit &split,
+           ArrayRef<unsigned> factors, int64_t total, const Window *window) {
   MeshOp mesh = split.mesh;
   MLIRContext *context = mesh.getContext();
   SmallVector<AxisRefAttr> axes;
   SmallVector<int64_t> segments;
-  int64_t before = 1, total = 1;
+  int64_t before = 1;
   bool majorWhole = true;
-  for (unsigned factor : factors)
-    total *= rule.factors[factor].size;
   for (unsigned factor : factors) {
     ArrayRef<AxisRefAttr> own = split.factorAxes[factor];
     int64_t size = rule.factors[factor].size;
@@ -117,7 +115,8 @@ getTensorAxes(const ShardingRule &rule, const OpSplit &split, bool isResult,
       isResult ? rule.results[tensor] : rule.operands[tensor];
   for (auto [dim, factors] : llvm::enumerate(all)) {
     auto axes =
-        getDimAxes(rule, split, factors, rule.getWindow(isResult, tensor, dim));
+        getDimAxes(rule, split, factors, rule.getDimSize(isResult, tensor, dim),
+                   rule.getWindow(isResult, tensor, dim));
     if (!axes)
       return std::nullopt;
     dims.push_back(*axes);

@@ -37,7 +37,8 @@ tp::getOwnCollectives(ShardingRuleOpInterface op, MeshOp mesh,
   own.bytesByRank.assign(mesh.getNumRanks(), 0);
   ShardingRule rule = op.getShardingRule();
   auto isCollective = [](const Factor &factor) {
-    return factor.kind == FactorKind::Collective;
+    return factor.kind == FactorKind::Collective ||
+           factor.kind == FactorKind::Halo;
   };
   if (llvm::none_of(rule.factors, isCollective))
     return own;

@@ -45,6 +45,8 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
   ArrayRef<int64_t> segments = split.factorSegments[factor];
   if (!segments.empty() && hasPositions(rule, factor))
     return false;
+  if (rule.getHalo(factor))
+    return segments.empty();
   if (segments.empty() ? rule.factors[factor].size % ranks == 0
                        : llvm::all_of(segments, [&](int64_t segment) {
                            return segment % ranks == 0;

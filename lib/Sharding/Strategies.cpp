@@ -3,6 +3,7 @@
 
 #include "tp/Sharding/Strategies.h"
 #include "tp/Dialect/TP/AxisParts.h"
+#include "tp/Interfaces/HaloExchange.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -100,6 +101,7 @@ private:
   void addOrders(unsigned factor, const OpSplit &split);
   void add(OpSplit split);
   CommunicationCost getOwnCost(const OpSplit &split);
+  void addHalos(const OpSplit &split, CommunicationCost &cost);
 
   const ShardingRule &rule;
   MeshOp mesh;
@@ -197,11 +199,45 @@ void Enumerator::add(OpSplit split) {
   strategies.push_back(std::move(strategy));
 }
 
-/// The elements that a rank computes, and the all-reduces of the partition hook
-/// along collective factors. Each of these has as many elements as the first
-/// operand has without the factor.
+/// One collective per dimension. The operand of each has what the rank received
+/// along earlier dimensions. Summed over all ranks, the elements of blocks are
+/// a product over the dimensions, because each is split by other axes.
+void Enumerator::addHalos(const OpSplit &split, CommunicationCost &cost) {
+  if (rule.halos.empty())
+    return;
+  SmallVector<int64_t> sums;
+  int64_t ranks = mesh.getNumRanks();
+  for (auto [dim, factors] : llvm::enumerate(rule.operands.front())) {
+    sums.push_back(rule.getDimSize(/*isResult=*/false, 0, dim));
+    for (unsigned factor : factors)
+      ranks /= mesh.getAxesSize(split.factorAxes[factor]);
+  }
+  for (const Halo &halo : rule.halos) {
+    ArrayRef<AxisRefAttr> axes = split.factorAxes[halo.factor];
+    if (mesh.getAxesSize(axes) == 1)
+      continue;
+    HaloExchange exchange(halo, axes, mesh);
+    if (exchange.isLocal)
+      continue;
+    int64_t received = 0, needed = 0;
+    for (auto [index, interval] : llvm::enumerate(exchange.needed)) {
+      received += exchange.getNumReceived(index);
+      needed += interval.size;
+    }
+    int64_t &sum = sums[halo.operandDim];
+    sum = received;
+    ++cost.collectives;
+    cost.bytes += llvm::product_of(sums) * ranks * width;
+    sum = needed;
+  }
+}
+
+/// The elements that a rank computes, and the collectives of the partition
+/// hook: halos, and all-reduces along collective factors. Each of these has as
+/// many elements as the first operand has without the factor.
 CommunicationCost Enumerator::getOwnCost(const OpSplit &split) {
   CommunicationCost cost;
+  addHalos(split, cost);
   auto getLocalSize = [&](unsigned factor) {
     return llvm::divideCeil(rule.factors[factor].size,
                             mesh.getAxesSize(split.factorAxes[factor]));

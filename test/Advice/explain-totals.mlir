@@ -12,6 +12,11 @@
 // RUN: tp-opt %t/softmax.mlir --tp-parallelize=report=%t/report.json -o /dev/null
 // RUN: %python %t/sum.py %t/report.json | FileCheck %t/softmax.mlir --check-prefix=REPORT
 
+// Halos of height and width: for blocks of 4x6, a row of 6, and then a column of 4 and its two neighbors, in three channels.
+// RUN: tp-opt %t/halo.mlir --tp-explain="trials=0 latency-bytes=0" | FileCheck %t/halo.mlir
+// RUN: tp-opt %t/halo.mlir --tp-parallelize="report=%t/report.json latency-bytes=0" -o /dev/null
+// RUN: %python %t/sum.py %t/report.json | FileCheck %t/halo.mlir --check-prefix=REPORT
+
 // Two sums that are asked for become one.
 // RUN: tp-opt %t/sums.mlir --tp-explain=trials=0 | FileCheck %t/sums.mlir
 // RUN: tp-opt %t/sums.mlir --tp-explain="trials=0 format=json" | FileCheck %t/sums.mlir --check-prefix=JSON
@@ -54,6 +59,22 @@ func.func @main(%x: tensor<10x20000xbf16> {tp.sharding = #tp.sharding<@mesh, [{}
     -> (tensor<10x20000xbf16> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) {
   %y = nn.softmax %x dim 1 : tensor<10x20000xbf16>
   return %y : tensor<10x20000xbf16>
+}
+
+//--- halo.mlir
+// CHECK: total as propagated: 576 bytes received by all ranks, 2 collectives
+// CHECK-NEXT: total after tp-optimize-collectives: 576 bytes received by all ranks, 2 collectives
+// CHECK: cause: nn.convolution is split along a dimension of its windows, in 'conv'
+// CHECK-NEXT: bytes: 576 bytes received by all ranks, 144 bytes by one
+// CHECK-NEXT: otherwise: nn.convolution split along x: factor b; y: factor P1
+// CHECK-NEXT: +576 bytes, +1 collective
+// REPORT: 576 bytes, 2 collectives
+tp.mesh @mesh(x = 2, y = 2)
+func.func @main(%x: tensor<1x3x8x12xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {x}, {y}]>})
+    -> (tensor<1x2x8x12xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {x}, {y}]>}) {
+  %w = nn.parameter "w" : tensor<2x3x3x3xf32>
+  %y = nn.convolution %x, %w stride [1, 1] padding [1, 1] dilation [1, 1] {tp.fqn = "conv"} : (tensor<1x3x8x12xf32>, tensor<2x3x3x3xf32>) -> tensor<1x2x8x12xf32>
+  return %y : tensor<1x2x8x12xf32>
 }
 
 //--- sums.mlir

@@ -155,7 +155,8 @@ TEST_F(FaultsTest, AreCaught) {
         "bias on every rank", "attribute start", "ranks", "operand",
         "swap operands", "reduction", "comparison", "attribute size",
         "attribute dim", "placement of an argument", "placement of a result",
-        "placement of a parameter", "the same slice on all ranks"})
+        "placement of a parameter", "the same slice on all ranks",
+        "beginning of a halo"})
     EXPECT_GT(caught.lookup(kind), 0) << kind.str();
 }
 

@@ -55,6 +55,23 @@ func.func @main(%a: tensor<6x5xf32> {tp.sharding = #tp.sharding<@mesh, [{x}, {y}
   %3 = tp.redistribute %2 to <@mesh, [{y, x}, {} ]> : tensor<7x3xf32>
   return %1, %3 : tensor<6x5xf32>, tensor<7x3xf32>
 })"},
+    {"windows", R"(
+tp.mesh @mesh(x = 2, y = 2)
+func.func @main(%a: tensor<1x2x7x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {x}, {y} ]>},
+                %b: tensor<1x9xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {x, y} ]>})
+    -> (tensor<1x2x4x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {x}, {y} ]>}, tensor<1x9xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {x, y} ]>}) {
+  %w = nn.parameter "w" : tensor<2x2x3x3xf32>
+  %0 = nn.convolution %a, %w stride [2, 1] padding [1, 1] dilation [1, 1] : (tensor<1x2x7x4xf32>, tensor<2x2x3x3xf32>) -> tensor<1x2x4x4xf32>
+  %1 = nn.pool max %b size [4] stride [1] padding [3] dilation [1] : tensor<1x9xf32> -> tensor<1x9xf32>
+  return %0, %1 : tensor<1x2x4x4xf32>, tensor<1x9xf32>
+})"},
+    {"folded", R"(
+tp.mesh @mesh(x = 3)
+func.func @main(%a: tensor<1x3x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {x} ]>})
+    -> (tensor<1x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {x} ]>}) {
+  %0 = nn.fold %a stride [2] padding [1] dilation [1] : tensor<1x3x4xf32> -> tensor<1x8xf32>
+  return %0 : tensor<1x8xf32>
+})"},
     {"attention", R"(
 tp.mesh @mesh(dp = 2, tp = 2)
 func.func @main(%x: tensor<4x3x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {} ]>})

@@ -136,6 +136,22 @@ std::vector<Fault> mlir::tp::test::getBlockFaults(Operation *op, MeshOp mesh) {
          getOthers(exchange.getTo(), exchange.getType(), mesh))
       add(exchange.getFrom(), other);
   }
+  // One rank's elements begin elsewhere, in all programs.
+  if (auto halo = dyn_cast<HaloOp>(op))
+    for (size_t i = 0; i < halo.getBegin().size(); ++i)
+      for (int64_t by : {-1, 1}) {
+        DenseI64ArrayAttr own = halo.getBeginAttr();
+        SmallVector<int64_t> begin(halo.getBegin());
+        begin[i] += by;
+        faults.push_back(
+            {"beginning of a halo", [=](Operation *op) {
+               auto other = DenseI64ArrayAttr::get(op->getContext(), begin);
+               op->getParentOfType<ModuleOp>().walk([&](HaloOp each) {
+                 if (each.getBeginAttr() == own)
+                   each.setBeginAttr(other);
+               });
+             }});
+      }
   // The same elements on all ranks, or ones that begin elsewhere.
   if (auto slice = dyn_cast<LocalSliceOp>(op)) {
     auto from = cast<RankedTensorType>(slice.getInput().getType());

@@ -291,6 +291,35 @@ inline constexpr Instance kInstances[] = {
     {"(%a: tensor<2x4x4xf32>) -> tensor<2x4x2xf32>",
      "nn.pool sum %a size [3] stride [2] padding [1] dilation [1] : "
      "tensor<2x4x4xf32> -> tensor<2x4x2xf32>"},
+    // Windows that reach beyond several blocks, dilated ones, ones with nothing
+    // outside, side by side, and further apart than they are wide.
+    {"(%a: tensor<1x7x2xf32>) -> tensor<1x6x2xf32>",
+     "nn.pool max %a size [6, 1] stride [1, 1] padding [3, 0] dilation [1, 1] "
+     ": tensor<1x7x2xf32> -> tensor<1x6x2xf32>"},
+    {"(%a: tensor<1x6xf32>) -> tensor<1x6xf32>",
+     "nn.pool sum %a size [3] stride [1] padding [4] dilation [2] : "
+     "tensor<1x6xf32> -> tensor<1x6xf32>"},
+    {"(%a: tensor<1x7xf32>) -> tensor<1x5xf32>",
+     "nn.pool sum %a size [3] stride [1] padding [0] dilation [1] : "
+     "tensor<1x7xf32> -> tensor<1x5xf32>"},
+    {"(%a: tensor<1x8xf32>) -> tensor<1x4xf32>",
+     "nn.pool sum %a size [2] stride [2] padding [0] dilation [1] : "
+     "tensor<1x8xf32> -> tensor<1x4xf32>"},
+    {"(%a: tensor<1x8xf32>) -> tensor<1x2x3xf32>",
+     "nn.windows %a stride [3] padding [0] dilation [1] outside 0.0 : "
+     "tensor<1x8xf32> -> tensor<1x2x3xf32>"},
+    {"(%a: tensor<1x3x2x4x2xf32>) -> tensor<1x8x3xf32>",
+     "nn.fold %a stride [2, 1] padding [1, 0] dilation [1, 1] : "
+     "tensor<1x3x2x4x2xf32> -> tensor<1x8x3xf32>"},
+    {"(%a: tensor<1x2x3xf32>) -> tensor<1x9xf32>",
+     "nn.fold %a stride [3] padding [1] dilation [1] : tensor<1x2x3xf32> -> "
+     "tensor<1x9xf32>"},
+    {"(%a: tensor<1x3x4xf32>) -> tensor<1x7xf32>",
+     "nn.fold %a stride [2] padding [1] dilation [1] : tensor<1x3x4xf32> -> "
+     "tensor<1x7xf32>"},
+    {"(%a: tensor<1x2x6xf32>) -> tensor<1x8xf32>",
+     "nn.fold %a stride [1] padding [0] dilation [2] : tensor<1x2x6xf32> -> "
+     "tensor<1x8xf32>"},
     // Training.
     {"(%a: tensor<2x4x2xf32>, %b: tensor<2x4x6xf32>) -> tensor<2x6xf32>",
      "nn.outer_sum %a, %b : (tensor<2x4x2xf32>, tensor<2x4x6xf32>) -> "

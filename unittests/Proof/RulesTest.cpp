@@ -118,6 +118,7 @@ protected:
       auto function =
           func::FuncOp::create(b, op->getLoc(), "f" + std::to_string(rank),
                                FunctionType::get(&context, types, local));
+      function->setAttr(kRanksAttr, DenseI64ArrayAttr::get(&context, rank));
       for (auto [index, sharding] : llvm::enumerate(operands))
         setPlacement(sharding, op->getOperand(index).getType(),
                      [&](StringRef name, Attribute value) {

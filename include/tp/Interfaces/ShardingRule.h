@@ -15,7 +15,7 @@
 #define TP_INTERFACES_SHARDINGRULE_H
 
 #include "mlir/IR/Operation.h"
-#include "tp/Dialect/TP/TPEnums.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mlir::tp {
@@ -31,6 +31,9 @@ enum class FactorKind {
   /// The factor can be split, and the op's partition hook adds the few
   /// collectives that this needs. The results aren't Partial.
   Collective,
+  /// The factor is the positions of windows, and can be split: ranks exchange
+  /// what their windows need beyond their blocks (`ShardingRule::halos`).
+  Halo,
 };
 
 struct Factor {
@@ -63,6 +66,25 @@ struct Window {
   int64_t start, size;
 };
 
+/// The two dimensions of a halo factor, those of the windows' elements and of
+/// the windows' positions. Each is split into blocks of its own size. Window p
+/// consists of `extent` elements, from p * stride - padding on; some of them
+/// may lie beyond the dimension's ends.
+struct Halo {
+  unsigned factor;
+  unsigned operandDim, resultDim; ///< of operand 0 and of result 0
+  int64_t operandSize, resultSize;
+  int64_t stride, padding, extent;
+  /// Whether the operand has the positions, and the result the elements.
+  bool isTransposed = false;
+
+  /// The operand's elements that `block` of the result depends on. They may
+  /// reach beyond the dimension's ends.
+  Interval getNeeded(Interval block) const;
+  /// The padding of the op that computes `block` from what it needs.
+  int64_t getLocalPadding(Interval block) const;
+};
+
 class ShardingRule {
 public:
   SmallVector<Factor> factors;
@@ -75,12 +97,19 @@ public:
   unsigned numOnce = 0;
   /// Dimensions with a window have one factor.
   SmallVector<Window> windows;
+  SmallVector<Halo> halos;
   /// The floating-point operations of an op that consists of several
   /// contractions; they don't follow from the factors.
   std::optional<double> flops;
 
   /// The window of a dimension; null if it corresponds to whole factors.
   const Window *getWindow(bool isResult, unsigned tensor, unsigned dim) const;
+
+  /// The halo of a factor; null if the factor is of another kind.
+  const Halo *getHalo(unsigned factor) const;
+  /// The size of the dimension that a tensor's dimension `dim` is, or is a
+  /// window of.
+  int64_t getDimSize(bool isResult, unsigned tensor, unsigned dim) const;
 
   /// The rule written as an einsum over `op`'s operands and results, sizes
   /// taken from their types: `"(b.. k, n k, n) -> (b.. n)"`.
@@ -117,6 +146,8 @@ public:
   ShardingRule &collectiveResultDim(int64_t dim, int64_t reductions);
   /// Marks the factor called `name` in the einsum as whole.
   ShardingRule &whole(StringRef name);
+  /// Gives the factor of dimension `halo.resultDim` of result 0 a halo.
+  ShardingRule &halo(Halo halo);
   ShardingRule &linear(ArrayRef<LinearSet> sets);
   /// Adds sets that hold only if the operands that aren't in the set are
   /// counted on one rank.
@@ -127,7 +158,8 @@ public:
   SmallVector<std::string> names;
 
   /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`; a
-  /// window of factor 1 as `[1:4+2]`.
+  /// window of factor 1 as `[1:4+2]`; the halo of factor 0 as `halo={0: 16 of 3
+  /// by 2 from -1}`: 16 elements, windows of 3, a stride of 2, a padding of 1.
   void print(raw_ostream &os) const;
 };
 

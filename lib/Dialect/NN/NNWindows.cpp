@@ -13,38 +13,49 @@ using tp::ShardingRule;
 // Rules
 //===----------------------------------------------------------------------===//
 
-/// An einsum over `n` spatial dimensions, which stay whole. In `spec`, K and P
-/// stand for as many elements and positions of windows, and S for the
-/// dimensions that have the windows.
-static ShardingRule getWindowRule(Operation *op, size_t n, StringRef spec) {
+/// An einsum over the op's spatial dimensions. In `spec`, K and P stand for as
+/// many elements and positions of windows of `size` elements. P also stands for
+/// the dimensions that have the windows: they are split with the positions.
+template <typename OpT>
+static ShardingRule getWindowRule(OpT op, ArrayRef<int64_t> size,
+                                  StringRef spec, bool isFold = false) {
+  size_t n = size.size();
   std::string text;
-  SmallVector<std::string> whole;
-  for (char letter : spec) {
-    if (letter != 'K' && letter != 'P' && letter != 'S') {
+  for (char letter : spec)
+    if (letter == 'K' || letter == 'P')
+      for (size_t i = 0; i < n; ++i)
+        text += " " + (letter + std::to_string(i));
+    else
       text += letter;
-      continue;
-    }
-    for (size_t i = 0; i < n; ++i) {
-      std::string name = letter == 'S' ? "1" : letter + std::to_string(i);
-      text += " " + name;
-      if (letter != 'S' && !llvm::is_contained(whole, name))
-        whole.push_back(name);
-    }
-  }
   ShardingRule rule = ShardingRule::einsum(op, text);
-  for (StringRef name : whole)
-    rule.whole(name);
+  auto input = cast<RankedTensorType>(op->getOperand(0).getType()),
+       result = cast<RankedTensorType>(op->getResult(0).getType());
+  for (size_t i = 0; i < n; ++i) {
+    rule.whole("K" + std::to_string(i));
+    tp::Halo halo;
+    halo.operandDim = input.getRank() - n + i;
+    halo.resultDim = result.getRank() - n + i;
+    halo.operandSize = input.getDimSize(halo.operandDim);
+    halo.resultSize = result.getDimSize(halo.resultDim);
+    halo.stride = op.getStride()[i];
+    halo.padding = op.getPadding()[i];
+    halo.extent = op.getDilation()[i] * (size[i] - 1) + 1;
+    halo.isTransposed = isFold;
+    rule.halo(halo);
+    rule.factors[rule.halos.back().factor].size =
+        isFold ? halo.operandSize : halo.resultSize;
+  }
   return rule;
 }
 
 ShardingRule ConvolutionOp::getConvolutionRule() {
+  ArrayRef<int64_t> weight = getWeight().getType().getShape();
   ShardingRule rule =
-      getWindowRule(*this, getStride().size(),
-                    hasGroups() ? "(b g c S, g m c K) -> (b g m P)"
-                                : "(b c S, m c K) -> (b m P)");
+      getWindowRule(*this, weight.take_back(getStride().size()),
+                    hasGroups() ? "(b g c P, g m c K) -> (b g m P)"
+                                : "(b c P, m c K) -> (b m P)");
   // A product for each element of the result and each of the weight of its
   // channel.
-  ArrayRef<int64_t> weight = getWeight().getType().getShape();
   rule.flops = 2.0 * static_cast<double>(getType().getNumElements()) *
                static_cast<double>(ShapedType::getNumElements(
                    weight.drop_front(hasGroups() ? 2 : 1)));
@@ -52,20 +63,25 @@ ShardingRule ConvolutionOp::getConvolutionRule() {
 }
 
 ShardingRule WindowsOp::getWindowsRule() {
+  size_t n = getStride().size();
   ShardingRule rule =
-      getWindowRule(*this, getStride().size(), "(l.. S) -> (l.. K P)");
+      getWindowRule(*this, getType().getShape().take_back(2 * n).take_front(n),
+                    "(l.. P) -> (l.. K P)");
   // Other elements outside would be added once per rank.
   return getOutside().isZero() ? rule.linear({LinearSet{0}}) : rule;
 }
 
 ShardingRule FoldOp::getFoldRule() {
-  return getWindowRule(*this, getStride().size(), "(l.. K P) -> (l.. S)")
+  size_t n = getStride().size();
+  return getWindowRule(
+             *this,
+             getInput().getType().getShape().take_back(2 * n).take_front(n),
+             "(l.. K P) -> (l.. P)", /*isFold=*/true)
       .linear({LinearSet{0}});
 }
 
 ShardingRule PoolOp::getPoolRule() {
-  ShardingRule rule =
-      getWindowRule(*this, getStride().size(), "(l.. S) -> (l.. P)");
+  ShardingRule rule = getWindowRule(*this, getSize(), "(l.. P) -> (l.. P)");
   return getKind() == ReduceKind::Sum ? rule.linear({LinearSet{0}}) : rule;
 }
 

@@ -26,7 +26,7 @@ static int64_t getNumBytes(Type type) {
   return getTensorBytes(tensor);
 }
 
-static int64_t getNumElements(TypeRange types) {
+static int64_t countElements(TypeRange types) {
   int64_t elements = 0;
   for (Type type : types)
     if (auto tensor = dyn_cast<RankedTensorType>(type))
@@ -111,8 +111,8 @@ private:
   bool isRelabelling() const {
     if (rule.operands.size() != 1 || rule.results.size() != 1 ||
         !rule.windows.empty() || rule.operands[0] == rule.results[0] ||
-        getNumElements(op->getOperandTypes()) !=
-            getNumElements(op->getResultTypes()))
+        countElements(op->getOperandTypes()) !=
+            countElements(op->getResultTypes()))
       return false;
     SmallVector<unsigned> from = flatten(rule.operands[0]);
     SmallVector<unsigned> to = flatten(rule.results[0]);
@@ -253,7 +253,7 @@ OpWork tp::getWork(Operation *op) {
   if (opClass == OpClass::Contraction)
     work.flops = ruleWork.getFlops();
   else if (opClass == OpClass::Lookup)
-    work.elements = getNumElements(op->getResultTypes());
+    work.elements = countElements(op->getResultTypes());
   else
     work.elements = ruleWork.getElements();
 

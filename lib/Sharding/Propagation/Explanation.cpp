@@ -403,8 +403,8 @@ LogicalResult Explainer::addOwnMovement(unsigned node) {
   return success();
 }
 
-/// Adds the collectives of an op's partition hook, if a collective factor is
-/// split.
+/// Adds the collectives of an op's partition hook, if a collective or
+/// a halo factor is split.
 LogicalResult Explainer::addCollectives(unsigned index) {
   const Node &node = graph.nodes[index];
   auto op = cast<ShardingRuleOpInterface>(node.op);
@@ -424,8 +424,11 @@ LogicalResult Explainer::addCollectives(unsigned index) {
   movement.op = op;
   movement.isAsked = true;
   movement.fqn = ::getFqn(op).str();
-  movement.reason = op->getName().getStringRef().str() +
-                    " is split along a dimension that it reduces";
+  ShardingRule rule = op.getShardingRule();
+  movement.reason =
+      op->getName().getStringRef().str() +
+      (rule.halos.empty() ? " is split along a dimension that it reduces"
+                          : " is split along a dimension of its windows");
   movement.collectives = std::move(own->descriptions);
   movement.bytes = llvm::sum_of(own->bytesByRank, int64_t(0));
   movement.bytesPerRank = *llvm::max_element(own->bytesByRank);
@@ -433,9 +436,10 @@ LogicalResult Explainer::addCollectives(unsigned index) {
   movement.times = value.weight;
   // If no cost was counted for the collectives, they weren't weighed against
   // alternatives.
-  bool isWeighed =
-      llvm::any_of(op.getShardingRule().factors,
-                   [](const Factor &factor) { return factor.reductions > 0; });
+  bool isWeighed = !rule.halos.empty() ||
+                   llvm::any_of(rule.factors, [](const Factor &factor) {
+                     return factor.reductions > 0;
+                   });
   if (provenance && isWeighed)
     addAlternatives(movement, node);
   known[{movement.function, op.getOperation(), {}}] = result.movements.size();

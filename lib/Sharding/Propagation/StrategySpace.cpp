@@ -60,6 +60,11 @@ unsigned StrategySpace::addRule(ShardingRule rule, int64_t width,
   for (const Window &window : rule.windows)
     content.insert(content.end(), {-5, window.isResult, window.tensor,
                                    window.dim, window.start, window.size});
+  for (const Halo &halo : rule.halos)
+    content.insert(content.end(),
+                   {-6, halo.factor, halo.operandDim, halo.resultDim,
+                    halo.operandSize, halo.resultSize, halo.stride,
+                    halo.padding, halo.extent, halo.isTransposed});
   auto [it, inserted] = rulesByContent.try_emplace(content, rules.size());
   if (inserted)
     rules.push_back(

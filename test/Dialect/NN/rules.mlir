@@ -91,21 +91,21 @@ func.func @groups(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %g: tensor<16x6xf
 }
 
 func.func @convolutions(%x: tensor<2x4x9x8xf32>, %w: tensor<6x4x3x1xf32>, %y: tensor<2x3x4x9xf32>, %v: tensor<3x2x4x3xf32>) {
-  // expected-remark@+1 {{([0][4][_][_], [1][4][5][6]) -> ([0][1][2][3]) {0=2, 1=6, 2=5, 3=8, 4=4, 5=3, 6=1} reduction={4} whole={2, 3, 5, 6} linear={{0}, {1}}}}
+  // expected-remark@+1 {{([0][4][2][3], [1][4][5][6]) -> ([0][1][2][3]) {0=2, 1=6, 2=5, 3=8, 4=4, 5=3, 6=1} reduction={4} whole={5, 6} halo={2: 9 of 3 by 2 from -1, 3: 8 of 1 by 1 from 0} linear={{0}, {1}}}}
   %0 = nn.convolution %x, %w stride [2, 1] padding [1, 0] dilation [1, 1] : (tensor<2x4x9x8xf32>, tensor<6x4x3x1xf32>) -> tensor<2x6x5x8xf32>
   // With groups.
-  // expected-remark@+1 {{([0][1][4][_], [1][2][4][5]) -> ([0][1][2][3]) {0=2, 1=3, 2=2, 3=4, 4=4, 5=3} reduction={4} whole={3, 5} linear={{0}, {1}}}}
+  // expected-remark@+1 {{([0][1][4][3], [1][2][4][5]) -> ([0][1][2][3]) {0=2, 1=3, 2=2, 3=4, 4=4, 5=3} reduction={4} whole={5} halo={3: 9 of 3 by 2 from 0} linear={{0}, {1}}}}
   %1 = nn.convolution %y, %v stride [2] padding [0] dilation [1] : (tensor<2x3x4x9xf32>, tensor<3x2x4x3xf32>) -> tensor<2x3x2x4xf32>
-  // expected-remark@+1 {{([0][1][_][_]) -> ([0][1][2][3][4][5]) {0=2, 1=4, 2=3, 3=2, 4=5, 5=4} whole={2, 3, 4, 5} linear={{0}}}}
+  // expected-remark@+1 {{([0][1][4][5]) -> ([0][1][2][3][4][5]) {0=2, 1=4, 2=3, 3=2, 4=5, 5=4} whole={2, 3} halo={4: 9 of 3 by 2 from -1, 5: 8 of 2 by 2 from 0} linear={{0}}}}
   %2 = nn.windows %x stride [2, 2] padding [1, 0] dilation [1, 1] outside 0.0 : tensor<2x4x9x8xf32> -> tensor<2x4x3x2x5x4xf32>
   // What is outside would be added once per rank.
-  // expected-remark@+1 {{([0][1][_][_]) -> ([0][1][2][3][4][5]) {0=2, 1=4, 2=3, 3=2, 4=5, 5=4} whole={2, 3, 4, 5}}}
+  // expected-remark@+1 {{([0][1][4][5]) -> ([0][1][2][3][4][5]) {0=2, 1=4, 2=3, 3=2, 4=5, 5=4} whole={2, 3} halo={4: 9 of 3 by 2 from -1, 5: 8 of 2 by 2 from 0}}}
   %3 = nn.windows %x stride [2, 2] padding [1, 0] dilation [1, 1] outside 1.0 : tensor<2x4x9x8xf32> -> tensor<2x4x3x2x5x4xf32>
-  // expected-remark@+1 {{([0][1][2][3][4][5]) -> ([0][1][_][_]) {0=2, 1=4, 2=3, 3=2, 4=5, 5=4} whole={2, 3, 4, 5} linear={{0}}}}
+  // expected-remark@+1 {{([0][1][4][5][2][3]) -> ([0][1][2][3]) {0=2, 1=4, 2=5, 3=4, 4=3, 5=2} whole={4, 5} halo={2: 9 of 3 by 2 from -1, 3: 8 of 2 by 2 from 0} linear={{0}}}}
   %4 = nn.fold %2 stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x3x2x5x4xf32> -> tensor<2x4x9x8xf32>
-  // expected-remark@+1 {{([0][1][_][_]) -> ([0][1][2][3]) {0=2, 1=4, 2=5, 3=4} whole={2, 3}}}
+  // expected-remark@+1 {{([0][1][2][3]) -> ([0][1][2][3]) {0=2, 1=4, 2=5, 3=4} halo={2: 9 of 3 by 2 from -1, 3: 8 of 2 by 2 from 0}}}
   %5 = nn.pool max %x size [3, 2] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x9x8xf32> -> tensor<2x4x5x4xf32>
-  // expected-remark@+1 {{([0][1][_][_]) -> ([0][1][2][3]) {0=2, 1=4, 2=5, 3=4} whole={2, 3} linear={{0}}}}
+  // expected-remark@+1 {{([0][1][2][3]) -> ([0][1][2][3]) {0=2, 1=4, 2=5, 3=4} halo={2: 9 of 3 by 2 from -1, 3: 8 of 2 by 2 from 0} linear={{0}}}}
   %6 = nn.pool sum %x size [3, 2] stride [2, 2] padding [1, 0] dilation [1, 1] : tensor<2x4x9x8xf32> -> tensor<2x4x5x4xf32>
   return
 }

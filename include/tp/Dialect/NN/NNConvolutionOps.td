@@ -4,6 +4,9 @@
 // The ops have windows on n spatial dimensions. stride, padding and dilation have one entry for each
 // of them: element k of window p is element p * stride + k * dilation - padding of the input. The
 // result's type says how many windows there are.
+//
+// Spatial dimensions can be split: elements and positions of windows are one halo factor, and ranks
+// exchange the elements that their windows have beyond their blocks (`tp.halo`).
 
 #ifndef TP_DIALECT_NN_NNCONVOLUTIONOPS_TD
 #define TP_DIALECT_NN_NNCONVOLUTIONOPS_TD
@@ -15,7 +18,7 @@ defvar NN_windowAttrs = (ins DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$paddi
                              DenseI64ArrayAttr:$dilation);
 
 def NN_ConvolutionOp : NN_RuleOp<"convolution", "getConvolutionRule()",
-                             [SameOperandsAndResultElementType]> {
+                             [SameOperandsAndResultElementType], partitioned = 1> {
   let summary = "Convolution over any number of dimensions";
   let description = [{
     PyTorch's `conv1d`, `conv2d`, `conv3d` without the bias, over n ≥ 1 spatial dimensions:
@@ -28,7 +31,10 @@ def NN_ConvolutionOp : NN_RuleOp<"convolution", "getConvolutionRule()",
     channels, in all three tensors.
 
     Splitting the batch, the output channels or the groups needs no communication. Splitting the
-    input channels gives Partial(sum). The spatial dimensions stay whole.
+    input channels gives Partial(sum). If a spatial dimension is split, input and result are split
+    alike, each into its own blocks, of any size. A rank receives the elements of its windows that
+    other ranks hold, and then computes the windows of its block; where windows lie side by side and
+    blocks are multiples of them, nothing is moved. The dimensions of a window stay whole.
 
     ```mlir
     %1 = nn.convolution %x, %w stride [2, 2] padding [1, 1] dilation [1, 1]
@@ -60,12 +66,12 @@ def NN_ConvolutionOp : NN_RuleOp<"convolution", "getConvolutionRule()",
 }
 
 def NN_WindowsOp : NN_RuleOp<"windows", "getWindowsRule()",
-                             [SameOperandsAndResultElementType]> {
+                             [SameOperandsAndResultElementType], partitioned = 1> {
   let summary = "The windows of the last dimensions";
   let description = [{
     The input is (l…, s…), the result (l…, k…, p…): element k of window p. `outside` is what
     windows contain where they lie outside of the input. For images this is PyTorch's `unfold`,
-    also called im2col. Only l… can be split.
+    also called im2col. l… can be split, and s… together with p…, as in `nn.convolution`.
 
     ```mlir
     %1 = nn.windows %0 stride [2, 2] padding [1, 1] dilation [1, 1] outside 0.0
@@ -87,13 +93,17 @@ def NN_WindowsOp : NN_RuleOp<"windows", "getWindowsRule()",
 }
 
 def NN_FoldOp : NN_RuleOp<"fold", "getFoldRule()",
-                             [SameOperandsAndResultElementType]> {
+                             [SameOperandsAndResultElementType], partitioned = 1> {
   let summary = "The sum of windows at their positions";
   let description = [{
     The transpose of `nn.windows` as a linear map, and so the gradient of it: the input is (l…,
     k…, p…), the result (l…, s…). An element of the result is the sum of all elements of windows
     that lie there; what lies outside is dropped. For images this is PyTorch's `fold`, also called
-    col2im. Only l… can be split. Small floats are added up in f32.
+    col2im. Small floats are added up in f32.
+
+    l… can be split, and s… together with p…: a rank receives the windows that reach into its block
+    of the result. If the blocks don't begin at multiples of the stride, each rank folds from such a
+    multiple on, and cuts its block out.
 
     ```mlir
     %1 = nn.fold %0 stride [2, 2] padding [1, 1] dilation [1, 1]
@@ -113,12 +123,13 @@ def NN_FoldOp : NN_RuleOp<"fold", "getFoldRule()",
 }
 
 def NN_PoolOp : NN_RuleOp<"pool", "getPoolRule()",
-                             [SameOperandsAndResultElementType]> {
+                             [SameOperandsAndResultElementType], partitioned = 1> {
   let summary = "The maximum or the sum of each window";
   let description = [{
     The input is (l…, s…), the result (l…, p…): the maximum or the sum of the `size` elements of
-    each window that lie in the input. Only l… can be split. The gradient of a maximum goes to the
-    first element that equals it, as in PyTorch. Small floats are added up in f32.
+    each window that lie in the input. The gradient of a maximum goes to the first element that
+    equals it, as in PyTorch. Small floats are added up in f32. l… can be split, and s… together
+    with p…, as in `nn.convolution`.
 
     ```mlir
     %1 = nn.pool max %0 size [3, 3] stride [2, 2] padding [1, 1] dilation [1, 1]
