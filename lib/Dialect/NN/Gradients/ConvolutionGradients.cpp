@@ -51,30 +51,79 @@ public:
     return reshape(b, product, shapeOf(op.getResult()));
   }
 
+  /// A convolution of `g` if all strides are 1. Otherwise the sum of the
+  /// windows' gradients, which are a pointwise convolution of `g`: no spatial
+  /// dimensions are merged, so they may be split.
   Value getInputGradient(Value g) {
-    Value rows = reshape(b, g, concat(lead, {outputs, count}));
-    Value windows = matmul(b, transposeLast(b, getWeight()), rows);
-    RankedTensorType type = op.getInput().getType();
-    if (isPointwise())
-      return reshape(b, windows, type.getShape());
-    return FoldOp::create(b, type, reshape(b, windows, getWindowShape()),
-                          op.getStride(), op.getPadding(), op.getDilation());
+    if (std::optional<SmallVector<int64_t>> padding = getTransposedPadding())
+      return ConvolutionOp::create(b, op.getInput().getType(), g,
+                                   getTransposedWeight(), op.getStride(),
+                                   *padding, op.getDilation());
+    SmallVector<int64_t> shape = concat(lead, {columns}, positions);
+    SmallVector<int64_t> ones(n, 1), zeros(n, 0);
+    Value weight = transposeLast(b, getWeight());
+    Value windows = ConvolutionOp::create(
+        b, typeOf(g).clone(shape), g,
+        reshape(b, weight, concat(shapeOf(weight), ones)), ones, zeros, ones);
+    return FoldOp::create(b, op.getInput().getType(),
+                          reshape(b, windows, getWindowShape()), op.getStride(),
+                          op.getPadding(), op.getDilation());
   }
 
-  /// One sum over all images and positions.
+  /// The sum over all images and positions. With groups, it is a product for
+  /// each image, whose dimensions of positions are one.
   Value getWeightGradient(Value g) {
-    Value rows = moveSummed(g, /*kept=*/1, /*summedFirst=*/false);
-    Value windows =
-        moveSummed(getWindows(), /*kept=*/1 + n, /*summedFirst=*/true);
-    int64_t summed = lead.front() * count;
+    Value windows = getWindows();
     ArrayRef<int64_t> groups = ArrayRef(lead).drop_front();
-    Value product =
-        matmul(b, reshape(b, rows, concat(groups, {outputs, summed})),
-               reshape(b, windows, concat(groups, {summed, columns})));
-    return reshape(b, product, shapeOf(op.getWeight()));
+    if (groups.empty()) {
+      Value rows = reshape(b, windows, concat(lead, {columns}, positions));
+      Value product =
+          OuterSumOp::create(b, moveChannelsLast(g), moveChannelsLast(rows));
+      return reshape(b, product, shapeOf(op.getWeight()));
+    }
+    Value product = matmul(
+        b, reshape(b, g, concat(lead, {outputs, count})),
+        transposeLast(b, reshape(b, windows, concat(lead, {columns, count}))));
+    Value sum = reduce(b, ReduceKind::Sum, product, 0, /*keepdim=*/false);
+    return reshape(b, sum, shapeOf(op.getWeight()));
   }
 
 private:
+  /// The padding of the convolution that is the input's gradient, whose windows
+  /// end where those of the op begin; nullopt if it has none.
+  std::optional<SmallVector<int64_t>> getTransposedPadding() {
+    SmallVector<int64_t> padding;
+    for (int64_t i = 0; i < n; ++i) {
+      padding.push_back(op.getDilation()[i] * (kernel[i] - 1) -
+                        op.getPadding()[i]);
+      if (op.getStride()[i] != 1 || padding.back() < 0)
+        return std::nullopt;
+    }
+    return padding;
+  }
+
+  /// (g, m, c, k…) → (g, c, m, k…), with the elements of windows in reverse.
+  Value getTransposedWeight() {
+    ArrayRef<int64_t> groups = ArrayRef(lead).drop_front();
+    int64_t elements = columns / channels;
+    Value weight = reshape(b, op.getWeight(),
+                           concat(groups, {outputs, channels, elements}));
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(weight)));
+    std::swap(permutation[groups.size()], permutation[groups.size() + 1]);
+    weight = transpose(b, weight, permutation);
+    if (elements > 1) {
+      auto order =
+          llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(0, elements)));
+      Value index = ConstantOp::create(
+          b, DenseElementsAttr::get(
+                 RankedTensorType::get({elements}, b.getI64Type()),
+                 ArrayRef<int64_t>(order)));
+      weight = IndexSelectOp::create(b, weight, index, rankOf(weight) - 1);
+    }
+    return reshape(b, weight,
+                   concat(concat(groups, {channels, outputs}), kernel));
+  }
+
   /// Whether each element of the input is a window.
   bool isPointwise() {
     auto areAll = [](ArrayRef<int64_t> list, int64_t value) {
@@ -103,18 +152,11 @@ private:
                    concat(ArrayRef(lead).drop_front(), {outputs, columns}));
   }
 
-  /// (b, g, kept…, P…) → (g, kept…, b, P…) or (g, b, P…, kept…)
-  Value moveSummed(Value value, int64_t kept, bool summedFirst) {
-    auto rank = static_cast<int64_t>(lead.size()) + kept + n;
-    SmallVector<int64_t> summed = {0};
-    llvm::append_range(summed, llvm::seq<int64_t>(rank - n, rank));
-    auto others = llvm::seq<int64_t>(lead.size(), rank - n);
-    auto permutation = llvm::to_vector(llvm::seq<int64_t>(1, lead.size()));
-    if (summedFirst)
-      llvm::append_range(permutation, summed);
-    llvm::append_range(permutation, others);
-    if (!summedFirst)
-      llvm::append_range(permutation, summed);
+  /// (b, m, P…) → (b, P…, m)
+  Value moveChannelsLast(Value value) {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(2, rankOf(value)));
+    permutation.insert(permutation.begin(), 0);
+    permutation.push_back(1);
     return transpose(b, value, permutation);
   }
 
