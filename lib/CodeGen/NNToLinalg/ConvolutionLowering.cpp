@@ -140,11 +140,19 @@ struct WindowsPattern : OpRewritePattern<nn::WindowsOp> {
       rewriter.replaceOp(op, buildEmpty(b, type));
       return success();
     }
-    Operand windows = readWindows(
-        b, op, op.getInput(), type.getShape().slice(lead, n),
-        type.getShape().take_back(n), op.getOutside().convertToDouble(),
-        /*firstPosition=*/lead + n, /*firstElement=*/lead);
-    rewriter.replaceOp(op, buildCopy(b, type, windows));
+    ArrayRef<int64_t> size = type.getShape().slice(lead, n);
+    Operand windows =
+        readWindows(b, op, op.getInput(), size, type.getShape().take_back(n),
+                    op.getOutside().convertToDouble(),
+                    /*firstPosition=*/lead + n, /*firstElement=*/lead);
+    // Windows of one element each are the input itself, with what is around it.
+    auto isOne = [](int64_t number) { return number == 1; };
+    bool isPadding =
+        llvm::all_of(size, isOne) && llvm::all_of(op.getStride(), isOne) &&
+        getTensorType(windows.value).getNumElements() == type.getNumElements();
+    rewriter.replaceOp(op, isPadding
+                               ? buildReshape(b, windows.value, type.getShape())
+                               : buildCopy(b, type, windows));
     return success();
   }
 };

@@ -291,6 +291,23 @@ static LogicalResult padByElements(AtenCall &call, ImportBuilder &b, Value v,
 }
 
 /// Constant padding: a block of the value before and after each dimension.
+/// Each element of the result is a window of one element, so that the last
+/// dimensions can be split.
+static Value padByWindows(ImportBuilder &b, Value v, ArrayRef<int64_t> amounts,
+                          double value) {
+  size_t n = amounts.size() / 2;
+  llvm::SmallVector<int64_t> shape(shapeOf(v)), ones(n, 1), before;
+  for (size_t i = n; i-- > 0;) {
+    before.push_back(amounts[2 * i]);
+    shape[shape.size() - 1 - i] += amounts[2 * i] + amounts[2 * i + 1];
+  }
+  llvm::SmallVector<int64_t> windows(shape);
+  windows.insert(windows.end() - n, n, 1);
+  return b.reshape(nn::WindowsOp::create(b, typeOf(v).clone(windows), v, ones,
+                                         before, ones, llvm::APFloat(value)),
+                   shape);
+}
+
 static LogicalResult pad(AtenCall &call, ImportBuilder &b) {
   std::string mode = call.string("mode");
   Value v = call.tensor("self");
@@ -299,6 +316,9 @@ static LogicalResult pad(AtenCall &call, ImportBuilder &b) {
   Scalar value =
       call.has("value") ? call.scalar("value") : Scalar::of(int64_t(0));
   auto amounts = call.integers("pad");
+  if (isFloat(v) && !amounts.empty() && typeOf(v).getNumElements() > 0 &&
+      llvm::all_of(amounts, [](int64_t amount) { return amount >= 0; }))
+    return call.result(padByWindows(b, v, amounts, value.real));
   for (size_t i = 0; i + 1 < amounts.size(); i += 2) {
     int64_t dim = rankOf(v) - 1 - i / 2;
     llvm::SmallVector<Value> parts;

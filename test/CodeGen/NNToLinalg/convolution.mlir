@@ -80,3 +80,15 @@ func.func @covered(%x: tensor<2x3x4xf32>) -> (tensor<2x3x3x1xf32>, tensor<2x3x2x
   %1 = nn.windows %x stride [1] padding [5] dilation [1] outside 0.0 : tensor<2x3x4xf32> -> tensor<2x3x2x1xf32>
   return %0, %1 : tensor<2x3x3x1xf32>, tensor<2x3x2x1xf32>
 }
+
+// -----
+
+// Windows of one element each are the input with what is around it.
+// CHECK-LABEL: @padding
+// CHECK: %[[PADDED:.+]] = tensor.pad %{{.*}} low[0, 2] high[0, 1]
+// CHECK-NOT: linalg.generic
+// CHECK: tensor.expand_shape %[[PADDED]]
+func.func @padding(%x: tensor<3x4xf32>) -> tensor<3x1x7xf32> {
+  %0 = nn.windows %x stride [1] padding [2] dilation [1] outside 1.0 : tensor<3x4xf32> -> tensor<3x1x7xf32>
+  return %0 : tensor<3x1x7xf32>
+}
