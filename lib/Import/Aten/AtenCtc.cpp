@@ -125,7 +125,7 @@ Value CtcLoss::makeJumps(Value states) {
 }
 
 LogicalResult CtcLoss::run() {
-  constexpr int64_t kMaxFrames = 4096;
+  constexpr int64_t kMaxFrames = 1024;
   Value logarithms = b.widen(call.tensor("log_probs"));
   if (rankOf(logarithms) == 2)
     logarithms = unsqueeze(b, logarithms, 1);
