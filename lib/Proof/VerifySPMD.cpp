@@ -133,9 +133,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
         return signalPassFailure();
       inlineModules(*form);
       // Stopped gradients don't affect a program's values.
-      removeStopGradients(*form);
+      dropGradientForms(*form);
     }
-    removeStopGradients(module);
+    dropGradientForms(module);
     bool proven = succeeded(checkComplete(module, *forms.front()));
     for (ArrayRef<func::FuncOp> programs : *functions)
       proven &= succeeded(verify(programs, *mesh, forms));

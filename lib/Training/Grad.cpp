@@ -170,7 +170,7 @@ private:
       finishStep(b, totalLoss, updates);
     else
       returnGradients(b, updates, arguments, gradients);
-    removeStopGradients(function);
+    dropGradientForms(function);
     eraseDead();
     return success();
   }

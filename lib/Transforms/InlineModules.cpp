@@ -82,13 +82,6 @@ void tp::inlineModules(Operation *root) {
   });
 }
 
-void tp::removeStopGradients(Operation *root) {
-  root->walk([](nn::StopGradientOp op) {
-    op.replaceAllUsesWith(op.getInput());
-    op.erase();
-  });
-}
-
 namespace {
 struct InlineModules : tp::impl::InlineModulesBase<InlineModules> {
   void runOnOperation() override { inlineModules(getOperation()); }

@@ -414,7 +414,7 @@ struct Propagate : tp::impl::PropagateBase<Propagate> {
     if (failed(mesh) || failed(checkSizes(module)))
       return signalPassFailure();
     inlineModules(module);
-    removeStopGradients(module);
+    dropGradientForms(module);
     FailureOr<SmallVector<func::FuncOp>> roots = getRoots(module);
     if (failed(roots))
       return signalPassFailure();

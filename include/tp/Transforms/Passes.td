@@ -126,6 +126,26 @@ def InlineModules : Pass<"nn-inline-modules"> {
   }];
 }
 
+def DropGradientForms : Pass<"nn-drop-gradient-forms"> {
+  let summary = "Replace ops that only differ from simpler ones in their gradients";
+  let description = [{
+    Replaces `nn.stop_gradient` by its operand, and an `nn.gather` of the largest or the smallest
+    elements along a dimension by an `nn.reduce`, which is faster and can be split along the
+    dimension. Nothing in the result may be differentiated.
+
+    ```mlir
+    %i = nn.argmax %x dim 1 keepdim : tensor<2x4xf32> -> tensor<2x1xi64>
+    %y = nn.gather %x, %i dim 1 : (tensor<2x4xf32>, tensor<2x1xi64>) -> tensor<2x1xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %y = nn.reduce max %x dims [1] keepdim : tensor<2x4xf32> -> tensor<2x1xf32>
+    ```
+  }];
+}
+
 def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let summary = "Give every value a placement";
   let description = [{

@@ -15,9 +15,11 @@ namespace mlir::tp {
 /// moves keeps the module's FQN as `tp.fqn`.
 void inlineModules(Operation *root);
 
-/// Replaces all nn.stop_gradient ops under `root` by their operands. Call it
-/// when nothing under `root` is differentiated any more.
-void removeStopGradients(Operation *root);
+/// Replaces ops under `root` that only differ from simpler ones in their
+/// gradients: nn.stop_gradient by its operand, and a gather of the largest
+/// elements by a maximum, whose dimension can be split. Call it when nothing
+/// under `root` is differentiated any more.
+void dropGradientForms(Operation *root);
 
 /// Merges the ops of `block` that read the same parameter into the first one,
 /// and the gathers that FSDP needs of it into one for each placement.

@@ -56,6 +56,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
   pm.addPass(createInlineModules());
+  pm.addPass(createDropGradientForms());
   pm.addPass(createInlinerPass());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFlattenControlFlow());

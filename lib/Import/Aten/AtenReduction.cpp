@@ -52,16 +52,20 @@ static LogicalResult extremum(AtenCall &call, ImportBuilder &b) {
     return call.result(binary<Op>(b, operand(call, b, "self", type),
                                   operand(call, b, "other", type)));
   }
+  if (isBool(self))
+    self = castTo(b, self, b.getI32Type());
   if (!call.has("dim"))
     return reduced(call, b, b.reduce(kind, self, {}, false));
   if (rankOf(self) == 0)
     return call.unsupported("along a dimension of a scalar");
   int64_t dim = call.dim("dim", rankOf(self));
-  bool keepdim = call.flag("keepdim");
-  call.setResult(0, b.reduce(kind, self, {dim}, keepdim));
   Value searched = kind == ReduceKind::Max ? self : reverseOrder(b, self);
-  call.setResult(1, nn::ArgMaxOp::create(b, searched, dim, keepdim));
-  return success();
+  Value index = nn::ArgMaxOp::create(b, searched, dim, /*keepdim=*/true);
+  call.setResult(1, b.reshape(index, call.resultShape(1)));
+  // Of equal elements, the one at the index has the whole gradient.
+  Value value = isFloat(self) ? Value(nn::GatherOp::create(b, self, index, dim))
+                              : b.reduce(kind, self, {dim}, /*keepdim=*/true);
+  return reduced(call, b, value);
 }
 
 template <bool smallest>
@@ -77,10 +81,16 @@ static LogicalResult argExtremum(AtenCall &call, ImportBuilder &b) {
   return reduced(call, b, nn::ArgMaxOp::create(b, self, dim));
 }
 
-/// any: an element isn't 0; all: no element is 0.
+/// any: an element isn't 0; all: no element is 0. Unlike other reductions,
+/// these reduce nothing if the list of dimensions is empty.
 template <ReduceKind kind>
 static LogicalResult truth(AtenCall &call, ImportBuilder &b) {
   Value self = castTo(b, call.tensor("self"), b.getI1Type());
+  if (call.has("dim") && call.integers("dim").empty())
+    return reduced(call, b, self);
+  if (typeOf(self).getNumElements() == 0)
+    return call.result(b.splat(call.resultShape(), call.resultElement(),
+                               Scalar::of(int64_t(kind == ReduceKind::Min))));
   self = castTo(b, self, b.getI32Type());
   return reduced(
       call, b, b.reduce(kind, self, dimsOf(call, self), call.flag("keepdim")));
@@ -235,10 +245,12 @@ void mlir::tp::addReductionOps(AtenTable &table) {
                    .inType = "dtype"};
   table["amax"] = {reduce<ReduceKind::Max>, "self dim keepdim"};
   table["amin"] = {reduce<ReduceKind::Min>, "self dim keepdim"};
-  table["max"] = {extremum<ReduceKind::Max, nn::MaximumOp>,
-                  "self other dim keepdim"};
-  table["min"] = {extremum<ReduceKind::Min, nn::MinimumOp>,
-                  "self other dim keepdim"};
+  table["max"] = {.run = extremum<ReduceKind::Max, nn::MaximumOp>,
+                  .reads = "self other dim",
+                  .inType = "keepdim"};
+  table["min"] = {.run = extremum<ReduceKind::Min, nn::MinimumOp>,
+                  .reads = "self other dim",
+                  .inType = "keepdim"};
   table["argmax"] = {
       .run = argExtremum<false>, .reads = "self dim", .inType = "keepdim"};
   table["argmin"] = {

@@ -35,7 +35,7 @@ class BooleanSoftmax(torch.nn.Module):
 
 class BooleanMinimum(torch.nn.Module):
     def forward(self, x):
-        return (x > 0).min(1)[0]
+        return torch.minimum(x > 0, x > 1)
 
 
 class ComplexNumber(torch.nn.Module):
