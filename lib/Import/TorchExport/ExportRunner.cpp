@@ -3,6 +3,7 @@
 
 #include "ExportRunner.h"
 #include "ExportOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -95,6 +96,38 @@ ExportRunner::evaluate(const ExportArgument &argument) {
   return list;
 }
 
+/// Whether a tensor has the element type and the sizes that the program states
+/// for it, without those sizes that depend on its inputs. If not, the importer
+/// has run another op than PyTorch.
+bool ExportRunner::checkResult(const ExportStep &step, ValueId id,
+                               const c10::IValue &value) {
+  const auto &expected = program.values[id].tensor;
+  // Results that aren't used may depend on PyTorch's version and on the device.
+  if (!expected || lastReads[id] == 0 || !value.isTensor() ||
+      !value.toTensor().defined())
+    return true;
+  at::Tensor tensor = value.toTensor();
+  at::IntArrayRef sizes = tensor.sizes().slice(
+      std::min<size_t>(vmap.countLevels(id), tensor.dim()));
+  bool fits = tensor.scalar_type() == expected->type &&
+              sizes.size() == expected->shape.size();
+  std::vector<std::string> wanted;
+  for (auto [i, size] : llvm::enumerate(expected->shape)) {
+    bool isStatic = size.expression.empty();
+    wanted.push_back(isStatic ? std::to_string(*size.value) : "?");
+    fits = fits && (!isStatic || sizes[i] == *size.value);
+  }
+  if (!fits)
+    ops.problem(ImportProblem::Failed, step.place,
+                "the program says that the result '" + program.values[id].name +
+                    "' of '" + step.target + "' is " +
+                    c10::toString(expected->type) + " of sizes [" +
+                    llvm::join(wanted, ", ") + "], but PyTorch computes " +
+                    c10::toString(tensor.scalar_type()) + " of " +
+                    c10::str(sizes) + "; export the model again");
+  return fits;
+}
+
 void ExportRunner::runStep(const ExportStep &step) {
   if (!step.problem.empty())
     return ops.problem(ImportProblem::UnsupportedOp, step.place, step.problem);
@@ -127,13 +160,17 @@ void ExportRunner::runStep(const ExportStep &step) {
   }
   if (!results)
     return;
+  auto define = [&](ValueId id, const c10::IValue &value) {
+    if (checkResult(step, id, value))
+      values[id] = value;
+  };
   for (auto [ids, result] : llvm::zip(step.results, *results)) {
     if (!result.isList())
       for (ValueId id : ids)
-        values[id] = result;
+        define(id, result);
     else
       for (auto [id, element] : llvm::zip(ids, result.toListRef()))
-        values[id] = element;
+        define(id, element);
     for (ValueId id : ids)
       assignBuffers(id);
   }

@@ -56,6 +56,8 @@ private:
 
   void runSteps(Range range, unsigned depth);
   void runStep(const ExportStep &step);
+  bool checkResult(const ExportStep &step, ValueId id,
+                   const c10::IValue &value);
   size_t findEnd(Range range, unsigned depth);
   std::optional<c10::IValue> evaluate(const ExportArgument &argument);
   std::optional<c10::IValue> collect(const ExportTree &tree, size_t &next);

@@ -140,6 +140,8 @@ struct ExportRange {
 struct ExportedProgram {
   struct Value {
     std::string name;
+    /// What the program says about the result of an op, if it is a tensor.
+    std::optional<ExportTensor> tensor;
     /// Set for a constant argument of an inlined graph.
     std::optional<c10::IValue> constant;
   };

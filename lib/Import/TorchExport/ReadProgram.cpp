@@ -190,6 +190,14 @@ static ExportTree readTreeText(JsonNode node) {
   return std::move(*tree);
 }
 
+static ExportTensor readTensor(JsonNode meta) {
+  ExportTensor tensor;
+  tensor.type = readScalarType(meta["dtype"]);
+  meta["sizes"].forEach(
+      [&](JsonNode size) { tensor.shape.push_back(readSize(size)); });
+  return tensor;
+}
+
 namespace {
 class ProgramReader {
 public:
@@ -200,7 +208,7 @@ private:
   ValueId define(StringRef name, ExportScope &scope);
   void readInput(JsonNode spec, JsonNode graph);
   void readOutput(JsonNode spec, JsonNode graph);
-  void readNode(JsonNode node, ExportScope &scope);
+  void readNode(JsonNode node, JsonNode tensors, ExportScope &scope);
   void readGraph(JsonNode graph, ExportScope &scope);
   void inlineGraph(JsonNode graph, llvm::ArrayRef<ExportArgument> arguments,
                    JsonNode node, ExportScope &scope);
@@ -218,7 +226,7 @@ private:
 
 ValueId ProgramReader::define(StringRef name, ExportScope &scope) {
   ValueId value = program.values.size();
-  program.values.push_back({name.str(), std::nullopt});
+  program.values.push_back({name.str(), std::nullopt, std::nullopt});
   scope[name] = value;
   return value;
 }
@@ -278,14 +286,6 @@ ExportSignature ProgramReader::readSignature(JsonNode node) {
 // Inputs and outputs
 //===----------------------------------------------------------------------===//
 
-/// The sizes of the graph's tensor `name`.
-static std::vector<SymbolicSize> readShape(JsonNode graph, StringRef name) {
-  std::vector<SymbolicSize> shape;
-  graph["tensor_values"][name]["sizes"].forEach(
-      [&](JsonNode size) { shape.push_back(readSize(size)); });
-  return shape;
-}
-
 void ProgramReader::readInput(JsonNode spec, JsonNode graph) {
   auto [kind, body] = spec.getUnion();
   ExportInput input;
@@ -308,9 +308,7 @@ void ProgramReader::readInput(JsonNode spec, JsonNode graph) {
     if (argumentKind == "as_tensor") {
       input.kind = ExportInput::Tensor;
       input.name = argument["name"].getText();
-      input.tensor.type =
-          readScalarType(graph["tensor_values"][input.name]["dtype"]);
-      input.tensor.shape = readShape(graph, input.name);
+      input.tensor = readTensor(graph["tensor_values"][input.name]);
     } else if (argumentKind == "as_sym_int") {
       input.kind = ExportInput::Number;
       input.name = argument["as_name"].getText();
@@ -336,7 +334,7 @@ void ProgramReader::readOutput(JsonNode spec, JsonNode graph) {
     auto [argumentKind, argument] = body["arg"].getUnion();
     if (argumentKind == "as_tensor")
       program.outputShapes.push_back(
-          readShape(graph, argument["name"].getText()));
+          readTensor(graph["tensor_values"][argument["name"].getText()]).shape);
     program.outputShapes.resize(program.outputs.size());
   } else if (kind == "loss_output") {
     program.outputs.push_back({getValue(), {}});
@@ -438,7 +436,9 @@ bool ProgramReader::readHigherOrder(JsonNode node, ExportScope &scope,
   return false;
 }
 
-void ProgramReader::readNode(JsonNode node, ExportScope &scope) {
+/// `tensors` describes the graph's tensors, by their names.
+void ProgramReader::readNode(JsonNode node, JsonNode tensors,
+                             ExportScope &scope) {
   ExportStep step;
   step.target = node["target"].getText();
   step.isGradEnabled = isGradEnabled;
@@ -457,14 +457,19 @@ void ProgramReader::readNode(JsonNode node, ExportScope &scope) {
     });
   node["outputs"].forEach([&](JsonNode output) {
     auto &values = step.results.emplace_back();
-    for (const std::string &name : readNames(output))
+    for (const std::string &name : readNames(output)) {
       values.push_back(define(name, scope));
+      if (auto meta = tensors.find(name))
+        program.values.back().tensor = readTensor(*meta);
+    }
   });
   program.steps.push_back(std::move(step));
 }
 
 void ProgramReader::readGraph(JsonNode graph, ExportScope &scope) {
-  graph["nodes"].forEach([&](JsonNode node) { readNode(node, scope); });
+  JsonNode tensors = graph["tensor_values"];
+  graph["nodes"].forEach(
+      [&](JsonNode node) { readNode(node, tensors, scope); });
 }
 
 /// Replaces a tensor that an op has written in place by the op's result in all

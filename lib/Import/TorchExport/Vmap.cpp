@@ -5,6 +5,8 @@
 #include "ExportOps.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/native/TypeProperties.h>
+#include <ATen/ops/empty.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -130,6 +132,43 @@ OpRunner::Results Vmap::remove(const ExportStep &step,
   return std::vector<c10::IValue>{*result};
 }
 
+/// Converts the two tensors of an elementwise op to the type that PyTorch
+/// promotes them to: that of tensors without mapped dimensions, where a number
+/// is weaker than a tensor of numbers. For ops of more tensors, PyTorch itself
+/// counts these dimensions. False because of a problem.
+bool Vmap::promote(const ExportStep &step, std::vector<c10::IValue> &inputs) {
+  at::native::ResultTypeState logical = {}, mapped = {};
+  unsigned numTensors = 0;
+  for (auto [argument, input] : llvm::zip(step.arguments, inputs)) {
+    if (!input.isTensor() || !input.toTensor().defined())
+      continue;
+    at::Tensor tensor = input.toTensor();
+    ++numTensors;
+    size_t numLevels = getLevels(argument, 0).size();
+    mapped = at::native::update_result_type_state(tensor, mapped);
+    logical = at::native::update_result_type_state(
+        at::empty(tensor.sizes().slice(numLevels),
+                  tensor.options().device(at::kMeta)),
+        logical);
+  }
+  at::ScalarType type = at::native::result_type(logical);
+  if (numTensors != 2 || type == at::native::result_type(mapped))
+    return true;
+  bool isKnown = true;
+  for (c10::IValue &input : inputs) {
+    // Booleans are weaker than any numbers.
+    if (!input.isTensor() || !input.toTensor().defined() ||
+        input.toTensor().scalar_type() == at::kBool)
+      continue;
+    auto result =
+        call("torch.ops.aten.to.dtype", step, {input, type, false, false});
+    if (result)
+      input = *result;
+    isKnown &= bool(result);
+  }
+  return isKnown;
+}
+
 /// Gives the tensors among the inputs, from `first` on, all the levels that any
 /// of them has, with size 1 where a tensor lacks one, and dimensions of size 1
 /// behind these up to `rank` and to the largest rank. The levels; none because
@@ -215,6 +254,8 @@ OpRunner::Results Vmap::run(const ExportStep &step,
                 "unsupported op '" + step.target + "' under torch.vmap");
     return std::nullopt;
   }
+  if (kind == MapKind::Broadcast && !promote(step, inputs))
+    return std::nullopt;
   Levels levels;
   if (kind != MapKind::Make) {
     std::vector<int64_t> sizes;

@@ -25,6 +25,9 @@ public:
   /// Whether the op belongs to torch.vmap or takes a mapped tensor.
   bool concerns(const ExportStep &step) const;
 
+  /// How many mapped dimensions the value has in front of its own.
+  size_t countLevels(ValueId id) const { return mapped.lookup(id).size(); }
+
   /// The results of such an op; none if they are unknown because of a problem.
   OpRunner::Results run(const ExportStep &step,
                         std::vector<c10::IValue> inputs);
@@ -40,6 +43,7 @@ private:
                         llvm::ArrayRef<c10::IValue> inputs);
   OpRunner::Results remove(const ExportStep &step,
                            llvm::ArrayRef<c10::IValue> inputs);
+  bool promote(const ExportStep &step, std::vector<c10::IValue> &inputs);
   std::optional<Levels> align(const ExportStep &step, size_t first,
                               int64_t rank, std::vector<c10::IValue> &inputs);
 
