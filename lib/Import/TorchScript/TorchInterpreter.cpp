@@ -168,6 +168,9 @@ bool TorchInterpreter::runNode(jit::Node &node, Frame &frame) {
   }
   if (!ops.hasRoom(describeLocation(node), 0))
     return false;
+  // Those of the last step of a loop.
+  for (jit::Value *output : node.outputs())
+    frame.values.erase(output);
   if (node.kind() == prim::Constant) {
     if (node.output()->type()->kind() == c10::TypeKind::FunctionType)
       return true;
