@@ -152,7 +152,7 @@ def cut(axis, bounds):
 
 
 def join(axes):
-    """Neighbouring parts of a mesh dimension as one."""
+    """Neighboring parts of a mesh dimension as one."""
     joined = []
     for name, pre, size in axes:
         if joined and joined[-1][0] == name and joined[-1][1] * joined[-1][2] == pre:

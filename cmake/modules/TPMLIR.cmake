@@ -49,7 +49,7 @@ function(tp_compile_options target)
 endfunction()
 
 # The headers that most of our files include, compiled once. Most of a file's compile time is spent
-# in parsing MLIR's headers. There is one target for each level of optimisation: tp-pch and, for
+# in parsing MLIR's headers. There is one target for each level of optimization: tp-pch and, for
 # FAST libraries, tp-pch-fast.
 function(tp_add_precompiled_headers)
   tp_add_precompiled_header(tp-pch)
@@ -85,7 +85,7 @@ endfunction()
 # tp_add_library(name [sources…] [EXCEPTIONS] [PRIVATE] [FAST] [DEPENDS targets…] [LINK libs…])
 # A static library. Its sources, unless given, are those below the current folder, except in
 # subfolders with a CMakeLists.txt. Targets that link it also link MLIR and LLVM. It is part of the
-# CMake package (cmake/package) unless PRIVATE, and optimised if FAST.
+# CMake package (cmake/package) unless PRIVATE, and optimized if FAST.
 function(tp_add_library name)
   cmake_parse_arguments(ARG "EXCEPTIONS;PRIVATE;FAST" "" "DEPENDS;LINK" ${ARGN})
   set(sources ${ARG_UNPARSED_ARGUMENTS})

@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-COLOURS = ["#cfe3f7", "#fbe0c3", "#d5ecd0", "#f6d1d5", "#e3d7f1", "#fdf3bf", "#cdecea", "#e4e4e4"]
-RANK_0, RANK_1, WHOLE = COLOURS[0], COLOURS[1], "#f4f4f4"
+COLORS = ["#cfe3f7", "#fbe0c3", "#d5ecd0", "#f6d1d5", "#e3d7f1", "#fdf3bf", "#cdecea", "#e4e4e4"]
+RANK_0, RANK_1, WHOLE = COLORS[0], COLORS[1], "#f4f4f4"
 
 
 class Figure:
@@ -88,18 +88,18 @@ def draw_pair():
     for name, placement, x in columns:
         figure.text(x, 28, name, weight="bold")
         figure.text(x, 46, placement, 11)
-    for rank, colour in enumerate([RANK_0, RANK_1]):
+    for rank, color in enumerate([RANK_0, RANK_1]):
         y = 70 + 125 * rank
         figure.text(30, y + 50, f"rank {rank}", 12)
         figure.box(65, y, 50, 90, WHOLE)
         # The whole weight is outlined; the rank's half is filled.
         figure.box(170, y, 80, 90, "white")
-        figure.box(170 + 40 * rank, y, 40, 90, colour)
+        figure.box(170 + 40 * rank, y, 40, 90, color)
         figure.box(300, y, 80, 90, "white")
-        figure.box(300 + 40 * rank, y, 40, 90, colour)
+        figure.box(300 + 40 * rank, y, 40, 90, color)
         figure.box(430, y, 80, 90, "white")
-        figure.box(430, y + 45 * rank, 80, 45, colour)
-        figure.box(565, y, 50, 90, colour, "Σ")
+        figure.box(430, y + 45 * rank, 80, 45, color)
+        figure.box(565, y, 50, 90, color, "Σ")
         figure.box(685, y, 50, 90, WHOLE)
         for start, end in [(115, 170), (250, 300), (380, 430), (510, 565), (615, 685)]:
             figure.arrow((start, y + 45), (end, y + 45))
@@ -123,7 +123,7 @@ def draw_redistribution():
         for q in range(4):
             for c in range(4):
                 rank = owner(q, c)
-                figure.box(left + 40 * c, 56 + 52 * q, 40, 52, COLOURS[rank], str(rank), stroke="#999", weight="normal")
+                figure.box(left + 40 * c, 56 + 52 * q, 40, 52, COLORS[rank], str(rank), stroke="#999", weight="normal")
     for x, name, over in [(195, "permute", "{x, y}"), (465, "all_to_all", "{x:(2)2}")]:
         figure.arrow((x, 160), (x + 100, 160))
         figure.text(x + 50, 150, name, 12, mono=True)

@@ -42,7 +42,7 @@ const DimBlocks &BlockAlgebra::getBlocks(int64_t size, AxisListAttr axes) {
   if (!blocks) {
     blocks = std::make_unique<DimBlocks>();
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      blocks->push_back(mergeNeighbours(getDimBlock(size, axes, mesh, rank)));
+      blocks->push_back(mergeNeighbors(getDimBlock(size, axes, mesh, rank)));
   }
   return *blocks;
 }

@@ -117,9 +117,9 @@ const Site *ExactCheck::findUntested() {
       if (site->isPartOf &&
           !getElementTypeOrSelf(site->op->getResult(0)).isInteger(1))
         break;
-      // An index never is the number of rows, so its neighbour is enough.
+      // An index never is the number of rows, so its neighbor is enough.
       isTested = isAlone ? site->sawEqual ||
-                               (site->sawNeighbours && inputs.hadBoundaries())
+                               (site->sawNeighbors && inputs.hadBoundaries())
                          : site->sawTrue && site->sawFalse;
       break;
     case Site::Kind::IntegerExtremum:

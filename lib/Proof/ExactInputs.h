@@ -3,7 +3,7 @@
 //
 // The values of arguments and parameters, by name and point: the same each time
 // they are requested. Points differ in style; most of them probe boundaries:
-// numbers that are compared, and their neighbours, first and last rows of
+// numbers that are compared, and their neighbors, first and last rows of
 // blocks, equal elements, rows that are masked, NaN, infinite numbers, zeros of
 // both signs.
 //
@@ -52,7 +52,7 @@ public:
   /// returns false if it already tries none.
   bool exclude(StringRef name, int64_t index);
 
-  /// Adds a number and its neighbours to those that inputs try.
+  /// Adds a number and its neighbors to those that inputs try.
   void addBoundary(double number);
   void addBoundary(int64_t number);
   /// Records the integers that inputs tried at this point.

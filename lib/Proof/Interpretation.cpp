@@ -146,7 +146,7 @@ void Interpretation::note(Site *site, uint64_t relation, int64_t a, int64_t b,
   site->values[0].add(a);
   site->values[1].add(b);
   site->sawEqual |= a == b;
-  site->sawNeighbours |= a == b + 1 || b == a + 1;
+  site->sawNeighbors |= a == b + 1 || b == a + 1;
   site->sawLess |= a < b;
   site->sawGreater |= a > b;
   (truth ? site->sawTrue : site->sawFalse) = true;

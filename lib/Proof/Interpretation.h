@@ -72,7 +72,7 @@ struct Site {
   bool isOfReference = false, isPartOf = false;
 
   /// How two compared integers were related, at least once.
-  bool sawEqual = false, sawNeighbours = false, sawLess = false,
+  bool sawEqual = false, sawNeighbors = false, sawLess = false,
        sawGreater = false;
   /// Whether a relation of integers ever held, and ever didn't.
   bool sawTrue = false, sawFalse = false;

@@ -289,7 +289,7 @@ LogicalResult View::checkNotPartial(AxisListAttr axes) const {
 
 /// The elements that the factors describe, if there aren't too many.
 std::optional<Elements> View::getElements() const {
-  // The distance in the global tensor between neighbouring indices of a factor.
+  // The distance in the global tensor between neighboring indices of a factor.
   SmallVector<int64_t> strides(factors.size());
   int64_t stride = 1;
   for (ArrayRef<unsigned> list : llvm::reverse(ofWhole))

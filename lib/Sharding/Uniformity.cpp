@@ -64,7 +64,7 @@ Uniformity::Uniformity(ModuleOp module, MeshOp mesh)
     all |= getBit(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
 }
 
-void Uniformity::analyse() {
+void Uniformity::analyze() {
   begun = true;
   for (auto function : module.getOps<FunctionOpInterface>())
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -123,7 +123,7 @@ Uniformity::Axes Uniformity::getBits(ShardingAttr sharding) {
 
 Uniformity::Axes Uniformity::getVarying(Value value) {
   if (!begun)
-    analyse();
+    analyze();
   auto it = varying.find(value);
   if (it != varying.end())
     return it->second;

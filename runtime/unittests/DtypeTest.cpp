@@ -43,7 +43,7 @@ TEST(Dtype, BFloat16KeepsEveryNaN) {
 }
 
 TEST(Dtype, HalfRoundsToNearestEven) {
-  // Longer than a vector, so that vectorised body and tail both run.
+  // Longer than a vector, so that vectorized body and tail both run.
   std::vector<float> values(37, 1.0f + 0x1p-11f), back(37);
   std::vector<Half> halves(37);
   convertFromF32(Dtype::F16, values.data(), halves.data(), values.size());

@@ -15,7 +15,7 @@ TEST(Error, NearestName) {
   EXPECT_EQ(didYouMean("maks", known), " (did you mean 'mask'?)");
 }
 
-TEST(Error, LongNamesHaveNoNeighbours) {
+TEST(Error, LongNamesHaveNoNeighbors) {
   std::string name(70000, 'x');
   EXPECT_EQ(nearestName(name, {name + "y"}), "");
   EXPECT_EQ(nearestName("x", {name}), "");

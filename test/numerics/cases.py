@@ -412,7 +412,7 @@ case(
     lambda q, k, v: attention(0.5, True)(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2).reshape(2, 5, 32),
 )
 
-# --- normalisation and reductions -------------------------------------------------------------------------------------
+# --- normalization and reductions -------------------------------------------------------------------------------------
 
 for dtype in FLOATS:
     suffix = short(dtype)
@@ -475,7 +475,7 @@ case("reduce over nothing", "nn.reduce sum %0 dims [] : {t0} -> {t}", [rand(2, 3
 case("reduce of nothing", "nn.reduce sum %0 dims [1] : {t0} -> {t}", [rand(2, 0)], lambda x: x.sum(1))
 case("reduce of a constant", "%c = nn.constant dense<2.0> : {t0}\n%r = nn.reduce sum %c dims [1] : {t0} -> {t}", [rand(2, 3)], lambda x: torch.full((2,), 6.0))
 case(
-    "normalisation by a kept dimension",
+    "normalization by a kept dimension",
     "%s = nn.reduce mean %0 dims [2] keepdim : {t0} -> tensor<2x3x1xf32>\n%r = nn.sub %0, %s : ({t0}, tensor<2x3x1xf32>) -> {t}",
     [rand(2, 3, 8)],
     lambda x: x - x.mean(2, True),

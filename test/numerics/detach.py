@@ -57,7 +57,7 @@ class StraightThrough(nn.Module):
         return ((self.head(h) - x) ** 2).mean()
 
 
-class Quantised(nn.Module):
+class Quantized(nn.Module):
     """VQ-VAE: the codebook follows the codes, the encoder commits to them, the decoder's gradient passes straight on."""
 
     def __init__(self):
@@ -133,8 +133,8 @@ class Switched(nn.Module):
         return ((h - kept) ** 2).mean() + (shifted * flat).mean() + (h.data * self.scale).sum()
 
 
-MODELS = [(Square, False), (StraightThrough, False), (Quantised, False), (Square, True), (StraightThrough, True),
-          (Quantised, True), (Distilled, True), (TwoBranches, True), (Switched, True)]
+MODELS = [(Square, False), (StraightThrough, False), (Quantized, False), (Square, True), (StraightThrough, True),
+          (Quantized, True), (Distilled, True), (TwoBranches, True), (Switched, True)]
 
 
 def get_cases():

@@ -95,7 +95,7 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %4 = nn.relu %3 : tensor<4x4xf32>
   return %4 : tensor<4x4xf32>
 })"},
-    {"quantise", 8, R"(
+    {"quantize", 8, R"(
 func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> (tensor<4x6xf32>, tensor<4x6xf32>) {
   %two = nn.constant dense<2.0> : tensor<f32>
   %0 = nn.mul %x, %two : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
@@ -192,7 +192,7 @@ func.func @main(%x: tensor<4x4xf32>, %valid: tensor<4xi64>) -> tensor<4xf32> {
   %5 = nn.where %4, %3, %zero : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
   return %5 : tensor<4xf32>
 })"},
-    {"normalised", 8, R"(
+    {"normalized", 8, R"(
 func.func @main(%x: tensor<4x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<4x6xf32> {
   %tiny = nn.constant dense<1.0e-02> : tensor<f32>
   %0 = nn.mul %x, %x : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random programs with random placements, propagated in several ways,
-// partitioned, their collectives optimised: every rank's block of every result
+// partitioned, their collectives optimized: every rank's block of every result
 // is that of the whole, by execution, and the proof, which
 // executes nothing, agrees.
 //

@@ -142,7 +142,7 @@ inline constexpr Instance kInstances[] = {
     {"(%a: tensor<2x4xi64>, %b: tensor<6x2xf32>) -> tensor<2x4x2xf32>",
      "nn.embedding %a, %b : (tensor<2x4xi64>, tensor<6x2xf32>) -> "
      "tensor<2x4x2xf32>"},
-    // Normalisation and reduction.
+    // Normalization and reduction.
     {"(%a: tensor<2x4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> "
      "tensor<2x4xf32>",
      "nn.layer_norm %a weight %b bias %c over 1 eps 1.0e-5 : (tensor<2x4xf32>, "

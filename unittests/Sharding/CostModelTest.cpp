@@ -128,7 +128,7 @@ TEST_F(CostModelTest, RingsAndTheHierarchy) {
   EXPECT_NEAR(getSeconds(ops[0], 5), 2 * 3 * (1e-6 + 800 / 4e9), 1e-15);
   // Across: two phases of one step, each of half.
   EXPECT_NEAR(getSeconds(ops[1], 5), 2 * (1e-5 + 1600 / 1e9), 1e-15);
-  // 3200 bytes across, then 6400 from each of three neighbours: 7 blocks.
+  // 3200 bytes across, then 6400 from each of three neighbors: 7 blocks.
   EXPECT_NEAR(getSeconds(ops[2], 5),
               1e-5 + 3200 / 1e9 + 3 * (1e-6 + 6400 / 4e9), 1e-15);
   machine.links[0].algorithm = LinkAlgorithm::Direct;

@@ -39,7 +39,7 @@ public:
   /// Whether the file's contents or name are of this format.
   virtual bool recognizes(llvm::StringRef path) const = 0;
 
-  /// Imports the model at `path`, specialised to the given inputs. The result
+  /// Imports the model at `path`, specialized to the given inputs. The result
   /// is a module with one function `main`, whose body is the root `nn.module`.
   /// Shapes are static, and everything that depends on shapes alone is folded.
   ///
@@ -57,7 +57,7 @@ public:
                                             llvm::raw_ostream &notes) const = 0;
 
   /// Prints the ops that can be imported and, for each, how every argument of
-  /// its overloads is treated: honoured (or refused with a reason), reflected
+  /// its overloads is treated: honored (or refused with a reason), reflected
   /// in the result's type, without effect on values, or accepted only at its
   /// default.
   virtual void printOps(llvm::raw_ostream &os) const = 0;

@@ -45,7 +45,7 @@ private:
   Axes getBits(ArrayRef<AxisRefAttr> axes);
   Axes getBits(ShardingAttr sharding);
   Axes getVarying(Value value);
-  void analyse();
+  void analyze();
   void add(Value value, Axes axes);
   void visit(Operation *op);
   void visitRegions(Operation *op);

@@ -3,7 +3,7 @@
 //
 // A kernel's outermost parallel loops become one loop, and each part of a
 // kernel runs a range of it. An iteration is compiled once, for any range that
-// it is in. So a contiguous loop, which is vectorised, is first cut into blocks
+// it is in. So a contiguous loop, which is vectorized, is first cut into blocks
 // of constant size; a range never cuts it.
 //
 //===----------------------------------------------------------------------===//

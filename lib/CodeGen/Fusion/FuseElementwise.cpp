@@ -353,7 +353,7 @@ class FuseElementwise : public tp::impl::FuseElementwiseBase<FuseElementwise> {
       signalPassFailure();
   }
 
-  /// Turns named ops into generic ones, except fills, which are recognised by
+  /// Turns named ops into generic ones, except fills, which are recognized by
   /// name.
   void generalizeNamedOps() {
     IRRewriter rewriter(&getContext());

@@ -115,7 +115,7 @@ bool canShare(Ops ops, unsigned depth) {
 }
 
 /// The most loops that `ops` can share; one loop at least stays inside, so that
-/// there is something to vectorise.
+/// there is something to vectorize.
 unsigned getSharedDepth(Ops ops) {
   unsigned depth = std::numeric_limits<unsigned>::max(), most = 0;
   for (linalg::GenericOp op : ops) {

@@ -59,7 +59,7 @@ struct Gemm {
   bool isTransposed = false; // A and B are exchanged
 };
 
-/// Sorts by the stride in `key`, largest first, and merges neighbours for which
+/// Sorts by the stride in `key`, largest first, and merges neighbors for which
 /// outer stride = inner stride * inner size in every operand.
 void mergeLoops(SmallVectorImpl<Loop> &loops, Operand key) {
   llvm::stable_sort(loops, [&](const Loop &x, const Loop &y) {

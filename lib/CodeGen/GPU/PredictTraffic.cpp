@@ -46,7 +46,7 @@ constexpr int64_t kBankBytes = 4, kNumBanks = 32;
 constexpr int64_t kCacheBytes = 25 << 20;
 constexpr int64_t kProcessors = 132, kThreadsPerProcessor = 2048;
 
-/// The number of groups of neighbouring blocks to run if there are too many
+/// The number of groups of neighboring blocks to run if there are too many
 /// blocks to run all.
 constexpr int64_t kGroups = 32;
 
@@ -97,7 +97,7 @@ public:
 
   void run() {
     Lanes everyone(numThreads, 1);
-    // Neighbours share what they read, so run groups of them. Not all blocks
+    // Neighbors share what they read, so run groups of them. Not all blocks
     // are alike, so spread the groups over the grid.
     int64_t groups = numRun < numBlocks ? std::min(numRun, kGroups) : 1;
     for (int64_t group = 0; group < groups; ++group)

@@ -10,7 +10,7 @@
 //   c0: r r r r    c0: r r r r .          r0: c c c c
 //   c1: r r r r    c1: r r r r .          r1: c c c c
 //
-// In both steps eight neighbouring threads have neighbouring vectors, 128 bytes
+// In both steps eight neighboring threads have neighboring vectors, 128 bytes
 // in all, and a warp has four such lines. In shared memory, a warp then
 // accesses eight columns, one vector apart, of four rows at a time, or the
 // other way round. These elements are in different banks, because a row is one
@@ -25,8 +25,8 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// Neighbouring vectors of neighbouring threads.
-static constexpr int64_t kNeighbours = 8;
+/// Neighboring vectors of neighboring threads.
+static constexpr int64_t kNeighbors = 8;
 
 void ThreadLoops::enterInside(Value coordinate, int64_t size, bool isAlways) {
   if (isAlways)
@@ -59,7 +59,7 @@ void ThreadLoops::writeTile(const LoopPlan &plan, Value number,
       [&](int64_t length, int64_t lanes,
           int64_t numLines) -> std::pair<Value, Value> { // element, line
     int64_t perLine = std::max<int64_t>(length / lanes, 1),
-            neighbours = std::min(perLine, kNeighbours);
+            neighbors = std::min(perLine, kNeighbors);
     int64_t parts = perLine * numLines;
     Value part = team.thread;
     if (parts > team.size)
@@ -67,9 +67,9 @@ void ThreadLoops::writeTile(const LoopPlan &plan, Value number,
     else
       enterInside(part, parts, parts == team.size);
     Coordinates coordinates = delinearize(
-        part, {LoopPlan::Loop{{}, perLine / neighbours},
-               LoopPlan::Loop{{}, numLines}, LoopPlan::Loop{{}, neighbours}});
-    Value vector = add(scale(coordinates[0], neighbours), coordinates[2]);
+        part, {LoopPlan::Loop{{}, perLine / neighbors},
+               LoopPlan::Loop{{}, numLines}, LoopPlan::Loop{{}, neighbors}});
+    Value vector = add(scale(coordinates[0], neighbors), coordinates[2]);
     return {scale(vector, lanes), coordinates[1]};
   };
   auto getCoordinates = [&](Value row, Value column) {

@@ -3,7 +3,7 @@
 //
 // A sum along memory consists of kNumLanes partial sums. Lane l adds the
 // elements l, l + kNumLanes, …, in this order; at the end the lanes are added
-// in pairs. So LLVM may vectorise the lanes, but can't choose an order that
+// in pairs. So LLVM may vectorize the lanes, but can't choose an order that
 // depends on what else the loop computes. An op has the same bits whatever it
 // is fused with.
 //

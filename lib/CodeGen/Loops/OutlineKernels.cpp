@@ -148,7 +148,7 @@ private:
         producer->erase();
   }
 
-  /// Tells the vectoriser that root buffers don't overlap and are aligned.
+  /// Tells the vectorizer that root buffers don't overlap and are aligned.
   static void annotate(OpBuilder &b, func::FuncOp kernel, unsigned i,
                        Value value) {
     auto type = dyn_cast<MemRefType>(value.getType());

@@ -210,7 +210,7 @@ struct LayerNormPattern : OpRewritePattern<nn::LayerNormOp> {
           Value length = getScalar(b, args[0].getType(), rows.length);
           return arith::DivFOp::create(b, args[0], length);
         });
-    // The variance from centred values: Σx² - n·mean² would cancel.
+    // The variance from centered values: Σx² - n·mean² would cancel.
     Value squares = buildRowSum(
         b, rows, {rows.elements, rows.seeRows(mean)},
         [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args) -> Value {

@@ -17,7 +17,7 @@ using namespace mlir::nn::expr;
 
 namespace {
 
-/// Builds one rank's part of a normalisation of `value`, along `dims`, some of
+/// Builds one rank's part of a normalization of `value`, along `dims`, some of
 /// which `axes` split.
 class SplitNormalization {
 public:
@@ -40,11 +40,11 @@ public:
     return isLog ? sub(b, shifted, unary<LogOp>(b, sum)) : div(b, exps, sum);
   }
 
-  /// Normalises groups of `count` elements, counted globally.
-  Value buildNorm(bool centre, int64_t count, double eps, Value weight,
+  /// Normalizes groups of `count` elements, counted globally.
+  Value buildNorm(bool center, int64_t count, double eps, Value weight,
                   Value bias) {
     Value value = input;
-    if (centre)
+    if (center)
       value = sub(b, value, mean(value, count));
     Value squares = mul(b, value, value);
     Value scale = unary<RsqrtOp>(b, add(b, mean(squares, count), eps));
@@ -109,7 +109,7 @@ partitionSoftmax(OpT op, bool isLog, OpBuilder &builder, ValueRange operands,
 
 template <typename OpT>
 FailureOr<SmallVector<Value>>
-partitionNorm(OpT op, bool centre, Value weight, Value bias, OpBuilder &builder,
+partitionNorm(OpT op, bool center, Value weight, Value bias, OpBuilder &builder,
               ValueRange operands, TypeRange types, const tp::OpSplit &split) {
   RankedTensorType global = op.getType();
   int64_t rank = global.getRank(), count = 1;
@@ -122,7 +122,7 @@ partitionNorm(OpT op, bool centre, Value weight, Value bias, OpBuilder &builder,
     return tp::clonePartitioned(op, builder, operands, types);
   SplitNormalization part(op, builder, operands[0], dims, axes, split.mesh);
   return SmallVector<Value>{
-      part.toResult(part.buildNorm(centre, count, op.getEps().convertToDouble(),
+      part.toResult(part.buildNorm(center, count, op.getEps().convertToDouble(),
                                    weight, bias),
                     types[0])};
 }
@@ -151,7 +151,7 @@ FailureOr<SmallVector<Value>> LayerNormOp::partition(OpBuilder &builder,
   unsigned next = 1;
   Value weight = getWeight() ? operands[next++] : Value();
   Value bias = getBias() ? operands[next] : Value();
-  return partitionNorm(*this, /*centre=*/true, weight, bias, builder, operands,
+  return partitionNorm(*this, /*center=*/true, weight, bias, builder, operands,
                        types, split);
 }
 
@@ -159,7 +159,7 @@ FailureOr<SmallVector<Value>> RMSNormOp::partition(OpBuilder &builder,
                                                    ValueRange operands,
                                                    TypeRange types,
                                                    const tp::OpSplit &split) {
-  return partitionNorm(*this, /*centre=*/false,
+  return partitionNorm(*this, /*center=*/false,
                        getWeight() ? operands[1] : Value(), Value(), builder,
                        operands, types, split);
 }

@@ -164,7 +164,7 @@ int64_t MeshOp::getRank(int64_t position) {
   return getDevices() ? (*getDevices())[position] : position;
 }
 
-/// The distance between the positions of two neighbours along `axis`.
+/// The distance between the positions of two neighbors along `axis`.
 static int64_t getStride(MeshOp mesh, AxisRefAttr axis) {
   unsigned index = *mesh.getAxisIndex(axis.getName());
   int64_t stride = llvm::product_of(mesh.getAxisSizes().drop_front(index + 1));

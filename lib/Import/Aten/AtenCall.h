@@ -123,7 +123,7 @@ using AtenHandler = LogicalResult (*)(AtenCall &call, ImportBuilder &b);
 struct AtenOp {
   /// Null for an op that has complex operands or results in any case.
   AtenHandler run = nullptr;
-  /// Arguments that the handler honours, or refuses if it doesn't support them.
+  /// Arguments that the handler honors, or refuses if it doesn't support them.
   StringRef reads = {};
   /// Arguments that only affect the results' shapes and element types, which
   /// PyTorch has computed.

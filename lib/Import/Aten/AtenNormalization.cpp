@@ -29,10 +29,10 @@ static Value scaleChannels(AtenCall &call, ImportBuilder &b, Value v) {
 
 /// The differences from the mean by the standard deviation, with weight and
 /// bias.
-static LogicalResult normalize(AtenCall &call, ImportBuilder &b, Value centred,
+static LogicalResult normalize(AtenCall &call, ImportBuilder &b, Value centered,
                                Value variance) {
   Value eps = b.scalar(elementOf(variance), call.scalar("eps"));
-  Value v = mul(b, centred, unary<nn::RsqrtOp>(b, add(b, variance, eps)));
+  Value v = mul(b, centered, unary<nn::RsqrtOp>(b, add(b, variance, eps)));
   return call.result(
       castTo(b, scaleChannels(call, b, v), call.resultElement()));
 }
@@ -88,14 +88,14 @@ static LogicalResult batchNorm(AtenCall &call, ImportBuilder &b) {
   llvm::SmallVector<int64_t> dims{0};
   llvm::append_range(dims, llvm::seq<int64_t>(2, rankOf(v)));
   Value mean = b.reduce(ReduceKind::Mean, v, dims, /*keepdim=*/true);
-  Value centred = sub(b, v, mean);
-  Value variance = b.reduce(ReduceKind::Mean, mul(b, centred, centred), dims,
+  Value centered = sub(b, v, mean);
+  Value variance = b.reduce(ReduceKind::Mean, mul(b, centered, centered), dims,
                             /*keepdim=*/true);
   int64_t channels = shapeOf(v)[1];
   int64_t count = channels ? typeOf(v).getNumElements() / channels : 0;
   if (isRunning && failed(updateStatistics(call, b, mean, variance, count)))
     return failure();
-  return normalize(call, b, centred, variance);
+  return normalize(call, b, centered, variance);
 }
 
 /// A layer norm over each group of channels.

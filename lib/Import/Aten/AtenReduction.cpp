@@ -138,8 +138,8 @@ static LogicalResult variance(AtenCall &call, ImportBuilder &b, bool root,
   int64_t count = countOf(b, self, dims);
 
   Value mean = b.reduce(ReduceKind::Mean, self, dims, true);
-  Value centred = sub(b, self, b.stopGradient(mean));
-  Value squares = mul(b, centred, centred);
+  Value centered = sub(b, self, b.stopGradient(mean));
+  Value squares = mul(b, centered, centered);
   Value result;
   if (correction == 0) {
     result = b.reduce(ReduceKind::Mean, squares, dims, keepdim);

@@ -79,7 +79,7 @@ static llvm::SmallVector<int64_t> nearestPositions(ResizedDim dim,
   return positions;
 }
 
-/// Two elements for a line between neighbours, four for a cubic curve.
+/// Two elements for a line between neighbors, four for a cubic curve.
 static llvm::SmallVector<Tap>
 interpolationTaps(ResizedDim dim, bool alignCorners, bool isCubic) {
   double scale =

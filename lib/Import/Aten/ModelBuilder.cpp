@@ -136,7 +136,7 @@ llvm::Error ModelBuilder::collectOutputs(const c10::IValue &value,
     if (tracked && !tracked->missing.empty())
       return error(tracked->missing);
     Value output =
-        tensor.is_meta() ? table.valueOf(tensor) : table.materialise(tensor);
+        tensor.is_meta() ? table.valueOf(tensor) : table.materialize(tensor);
     if (!output)
       return error("internal error: output '" + prefix + "' has no value");
     outputs.push_back(output);

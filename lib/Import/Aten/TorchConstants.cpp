@@ -3,7 +3,7 @@
 //
 // Masks and positions reach the importer as data, because PyTorch has computed
 // them. Written out they would be large, unreadable, and present in full on
-// every rank. So the forms that models usually build are recognised.
+// every rank. So the forms that models usually build are recognized.
 //
 //===----------------------------------------------------------------------===//
 

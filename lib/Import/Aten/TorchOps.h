@@ -27,7 +27,7 @@ struct ImportProblem {
   enum Kind {
     /// An op, or a form of it, that has no handler.
     UnsupportedOp,
-    /// The model's behaviour depends on the values in a tensor.
+    /// The model's behavior depends on the values in a tensor.
     DataDependent,
     /// PyTorch itself fails: shapes that don't fit, an exception.
     Failed,

@@ -184,7 +184,7 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   if (tracked->value)
     return findVisible(tracked->value);
   if (!tracked->isParameter())
-    return materialise(tracked->data);
+    return materialize(tracked->data);
   Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
   if (!local && !tracked->isSaved) {
     local = emitConstant(b, tracked->data);
@@ -206,7 +206,7 @@ Value TensorTable::buildParameter(const TrackedTensor &tracked) {
   return parameter;
 }
 
-Value TensorTable::materialise(const at::Tensor &constant) {
+Value TensorTable::materialize(const at::Tensor &constant) {
   auto &locals = scopes.back().locals;
   auto it = locals.find(constant.unsafeGetTensorImpl());
   if (it != locals.end())

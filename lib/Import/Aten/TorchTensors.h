@@ -115,7 +115,7 @@ public:
   /// The IR value; builds the parameter's or constant's op. Null if poisoned.
   Value valueOf(const at::Tensor &meta);
   /// The IR value of a constant.
-  Value materialise(const at::Tensor &constant);
+  Value materialize(const at::Tensor &constant);
 
   /// Registers a result of an op that is a view of `source`.
   TrackedTensor &trackView(const at::Tensor &meta, Value value,

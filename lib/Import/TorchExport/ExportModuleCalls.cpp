@@ -170,7 +170,7 @@ void ExportRunner::callModule(const Call &call, Range range,
             : tensor.dim() == 0 ||
                   !convertType(b.getContext(), tensor.scalar_type()))
       continue;
-    Value value = tracked ? table.valueOf(tensor) : table.materialise(tensor);
+    Value value = tracked ? table.valueOf(tensor) : table.materialize(tensor);
     operands.push_back(value);
     names.push_back(operand.name);
     positions.push_back(operand.position);

@@ -68,7 +68,7 @@ void ExportRunner::assignBuffers(ValueId id) {
         (next.is_meta() && next.is_alias_of(found->second)))
       continue;
     Value value =
-        next.is_meta() ? table.valueOf(next) : table.materialise(next);
+        next.is_meta() ? table.valueOf(next) : table.materialize(next);
     if (value) // else reported before
       table.assign(found->second, value);
   }

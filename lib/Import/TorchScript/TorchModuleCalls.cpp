@@ -148,7 +148,7 @@ TorchInterpreter::callModule(const Object &module, jit::Function &method,
       if (!tensor.is_meta() &&
           !convertType(b.getContext(), tensor.scalar_type()))
         return tensor;
-      Value value = tracked ? table.valueOf(tensor) : table.materialise(tensor);
+      Value value = tracked ? table.valueOf(tensor) : table.materialize(tensor);
       std::string operandName = argumentName;
       if (!argument.isTensor())
         operandName += "." + std::to_string(operands.size() - firstOperand);

@@ -6,7 +6,7 @@
 // Examples therefore stay on their ranks, in the backward pass too, and the
 // op's other operands are whole over these mesh dimensions: parameters that
 // FSDP splits are gathered, and their gradients are Partial. Communication
-// alone would often favour another choice: to gather the activations of a small
+// alone would often favor another choice: to gather the activations of a small
 // batch and to compute all of it on every rank.
 //
 // The batch is followed through the ops' rules, as a factor of a dimension. A

@@ -16,7 +16,7 @@ constexpr unsigned kManyFactors = 64;
 /// Eliminates variables from the sum of some factors. The given factors, and
 /// the messages (which are factors while the problem is being solved), are
 /// active until they are eliminated. Factors over one variable are added up and
-/// kept apart, because they don't make variables neighbours.
+/// kept apart, because they don't make variables neighbors.
 class MinSum::Elimination {
 public:
   Elimination(MinSum &problem, size_t maxEntries,

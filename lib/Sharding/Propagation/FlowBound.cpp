@@ -10,7 +10,7 @@
 
 using namespace mlir::tp;
 
-/// Minima are computed in this many lanes, so that the compiler vectorises
+/// Minima are computed in this many lanes, so that the compiler vectorizes
 /// them.
 constexpr unsigned kLanes = 8;
 /// The most uses of a group, which share exactly: each more doubles the time

@@ -208,7 +208,7 @@ void MinSum::forEachRow(
   }
 }
 
-/// The sum of `parts` over `scope`, minimised over `variable`, which isn't in
+/// The sum of `parts` over `scope`, minimized over `variable`, which isn't in
 /// `scope`.
 const MinSum::Message &MinSum::eliminate(unsigned variable,
                                          llvm::ArrayRef<unsigned> parts,
@@ -364,7 +364,7 @@ MinSum::Elimination::eliminate(unsigned variable) {
 }
 
 /// Sweeps in the variables' order, so that equal parts of a graph are
-/// eliminated alike and neighbours are eliminated together.
+/// eliminated alike and neighbors are eliminated together.
 void MinSum::Elimination::run(llvm::ArrayRef<unsigned> variables) {
   std::vector<unsigned> left;
   isDone.assign(domains.size(), true);

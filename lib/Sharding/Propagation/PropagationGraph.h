@@ -107,7 +107,7 @@ public:
         space(space) {}
 
   /// Adds a root function and all functions that it calls; emits an error for
-  /// code that can't be parallelised. If `elided` isn't null, only the first and
+  /// code that can't be parallelized. If `elided` isn't null, only the first and
   /// last layers of its repetition are added, and its nodes are set.
   LogicalResult addRoot(func::FuncOp function, ElidedLayers *elided = nullptr);
 

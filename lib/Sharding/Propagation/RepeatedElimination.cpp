@@ -38,7 +38,7 @@ private:
   using Tables = std::vector<std::pair<TableId, Numbers>>;
 
   /// Sorts the factors into head, layer and rest. Returns whether layers are
-  /// tied only to their neighbours, and by variables that are alike.
+  /// tied only to their neighbors, and by variables that are alike.
   bool divide();
   /// Eliminates `variables` from `factors`; null if no assignment is possible,
   /// or if the elimination isn't exact.

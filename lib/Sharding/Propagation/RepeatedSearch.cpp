@@ -108,7 +108,7 @@ void RepeatedDecision::setChoice(const CostProblem &problem,
 //===----------------------------------------------------------------------===//
 
 ShardingAttr RepeatedDecision::getCurrentSharding(const FlowValue &value,
-                                                  Neighbours layer) const {
+                                                  Neighbors layer) const {
   const auto &[layers, before, begin, end] = elided;
   bool isOwn = begin <= value.node && value.node < end;
   bool isPrevious = before <= value.node && value.node < begin;
@@ -120,8 +120,7 @@ ShardingAttr RepeatedDecision::getCurrentSharding(const FlowValue &value,
   return getForTensor<ShardingAttr>(strategy.results, value.result);
 }
 
-void RepeatedDecision::forEachMoveIn(Neighbours layer,
-                                     MoveVisitor visit) const {
+void RepeatedDecision::forEachMoveIn(Neighbors layer, MoveVisitor visit) const {
   for (unsigned node = elided.begin; node < elided.end; ++node) {
     const Strategy &strategy = getStrategy(node, layer.own);
     for (auto [operand, index] : llvm::enumerate(graph.nodes[node].operands)) {
@@ -149,10 +148,10 @@ void RepeatedDecision::forEachMoveOutside(MoveVisitor visit) const {
 
 void RepeatedDecision::forEachMove(MoveVisitor visit) const {
   forEachMoveOutside(visit);
-  std::set<Neighbours> visited;
+  std::set<Neighbors> visited;
   for (size_t layer = 0; layer < kindOf.size(); ++layer)
-    if (visited.insert(getNeighbours(layer)).second)
-      forEachMoveIn(getNeighbours(layer), visit);
+    if (visited.insert(getNeighbors(layer)).second)
+      forEachMoveIn(getNeighbors(layer), visit);
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,7 +200,7 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
   ArrayRef<Node> nodes = getNodes(elided.begin, elided.end);
   SmallVector<size_t, 0> offsets =
       getOffsets(nodes, layers.count - layers.margin);
-  auto getLayer = [&](Neighbours layer) {
+  auto getLayer = [&](Neighbors layer) {
     PlacedLayer placed;
     for (auto [node, offset] : llvm::zip_equal(nodes, offsets))
       for (unsigned index : node.results) {
@@ -224,11 +223,11 @@ LogicalResult RepeatedDecision::extract(Propagation::Function &function,
     });
     return placed;
   };
-  std::map<Neighbours, PlacedLayer> placedLayers;
+  std::map<Neighbors, PlacedLayer> placedLayers;
   function.shardings.reserve(instance.values.size() +
                              kindOf.size() * nodes.size());
   for (size_t layer = 0; layer < kindOf.size(); ++layer) {
-    auto [it, isNew] = placedLayers.try_emplace(getNeighbours(layer));
+    auto [it, isNew] = placedLayers.try_emplace(getNeighbors(layer));
     if (isNew)
       it->second = getLayer(it->first);
     auto getOp = [&](const PlacedTensor &tensor) {

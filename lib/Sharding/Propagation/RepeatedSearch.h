@@ -36,9 +36,9 @@ private:
 
   /// The kinds of a layer and of the one before it: indices into `kinds`. The
   /// layer before the represented ones has the kind kFront.
-  struct Neighbours {
+  struct Neighbors {
     unsigned previous, own;
-    auto operator<=>(const Neighbours &other) const = default;
+    auto operator<=>(const Neighbors &other) const = default;
   };
   static constexpr unsigned kFront = ~0u;
 
@@ -55,7 +55,7 @@ private:
   bool doNodesCorrespond() const;
   void setChoice(const CostProblem &problem, MinSum::Solution solution);
 
-  Neighbours getNeighbours(size_t layer) const {
+  Neighbors getNeighbors(size_t layer) const {
     return {layer == 0 ? kFront : kindOf[layer - 1], kindOf[layer]};
   }
   /// The strategy of `node`, of the layer that represents others.
@@ -63,12 +63,12 @@ private:
     return candidates[node]->strategies[kinds[kind][node - elided.begin]];
   }
   ShardingAttr getCurrentSharding(const FlowValue &value,
-                                  Neighbours layer) const;
-  /// Visits the moves to the uses in a layer with these neighbours.
-  void forEachMoveIn(Neighbours layer, MoveVisitor visit) const;
+                                  Neighbors layer) const;
+  /// Visits the moves to the uses in a layer with these neighbors.
+  void forEachMoveIn(Neighbors layer, MoveVisitor visit) const;
   /// Visits the moves to the uses outside the represented layers.
   void forEachMoveOutside(MoveVisitor visit) const;
-  /// Visits all moves, those of layers with equal neighbours once.
+  /// Visits all moves, those of layers with equal neighbors once.
   void forEachMove(MoveVisitor visit) const;
 
   Graph graph;
@@ -85,7 +85,7 @@ private:
 /// Decides for `function` as a search in a graph of all layers would. Null if
 /// the function doesn't repeat a layer often enough, or if the cheapest choice
 /// isn't certain to be found. Emits an error if the function can't be
-/// parallelised.
+/// parallelized.
 FailureOr<std::unique_ptr<RepeatedDecision>>
 searchRepeated(func::FuncOp function, StrategySpace &space, MoveCosts &costs,
                MeshOp mesh, const PropagationOptions &options);

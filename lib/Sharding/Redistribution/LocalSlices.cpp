@@ -42,7 +42,7 @@ public:
   bool isSame() const {
     return llvm::all_of(llvm::zip_equal(held, wanted), [](auto pair) {
       auto [a, b] = pair;
-      return isEqual(mergeNeighbours(a), mergeNeighbours(b));
+      return isEqual(mergeNeighbors(a), mergeNeighbors(b));
     });
   }
 
@@ -105,7 +105,7 @@ private:
       if (!list.getSegments().empty() && getHeldSize(rank) != getHeldSize(0))
         return false;
       Intervals taken = getDimBlock(getHeldSize(rank), list, mesh, rank);
-      if (!isEqual(select(held[rank], taken), mergeNeighbours(wanted[rank])))
+      if (!isEqual(select(held[rank], taken), mergeNeighbors(wanted[rank])))
         return false;
       // Ranks whose blocks have pieces of equal sizes share a program.
       if (taken.size() > 1 && getSizes(taken) != getSizes(wanted[rank]))

@@ -200,7 +200,7 @@ void Space::addRoots(ShardingAttr from) {
   }
 }
 
-/// A state merges neighbouring parts, which may have had different blocks.
+/// A state merges neighboring parts, which may have had different blocks.
 bool Space::represents(ShardingAttr sharding) const {
   State state = getState(sharding);
   for (auto [dim, list] : llvm::enumerate(sharding.getDims())) {
@@ -314,7 +314,7 @@ int64_t Space::getNumPending(const State &state) const {
   return parts;
 }
 
-/// Cuts by the atoms of `list` from `begin` on; cuts by neighbouring parts at
+/// Cuts by the atoms of `list` from `begin` on; cuts by neighboring parts at
 /// once.
 Interval Space::cut(Interval interval, ArrayRef<uint8_t> list, size_t begin,
                     size_t rank) const {

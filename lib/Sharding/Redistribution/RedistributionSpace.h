@@ -94,7 +94,7 @@ public:
   Space(const Space &) = delete;
 
   /// Whether states represent the two placements exactly. States treat
-  /// neighbouring parts of a mesh dimension as one axis; if sizes don't divide,
+  /// neighboring parts of a mesh dimension as one axis; if sizes don't divide,
   /// the parts may have different blocks than that axis.
   bool isFaithful() const { return faithful; }
   bool hasOverlaps() const { return overlapping; }
@@ -184,7 +184,7 @@ private:
   FlatSymbolRefAttr meshRef;
   SmallVector<int64_t> shape;
   SmallVector<SmallVector<int64_t>> segments;
-  /// Whether neighbouring parts are treated as one axis.
+  /// Whether neighboring parts are treated as one axis.
   bool merge;
   bool faithful = true, overlapping = false;
   std::vector<Atom> atoms;

@@ -101,7 +101,7 @@ private:
     for (auto gather : block.getOps<AllGatherOp>()) {
       Range range = getRange(gather);
       // A gather that was already moved right before its first use would only
-      // change places with its neighbours.
+      // change places with its neighbors.
       if (range.first >= peak || range.last <= peak ||
           (again.contains(gather) && llvm::none_of(gather->getUsers(),
                                                    [&](Operation *user) {

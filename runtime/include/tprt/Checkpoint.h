@@ -9,7 +9,7 @@
 //     …
 //     checkpoint.json                        step, data, mesh, checksums
 //
-// A checkpoint is written under a temporary name, synchronised with the disk,
+// A checkpoint is written under a temporary name, synchronized with the disk,
 // and then renamed. A directory with the final name is therefore complete, even
 // if the writer was killed. docs/Training.md describes checkpoint.json.
 //

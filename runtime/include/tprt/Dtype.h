@@ -83,7 +83,7 @@ struct BFloat16 {
 };
 
 /// static_cast between element types, BFloat16 included. Always inlined, so
-/// that loops over it vectorise for any instruction set that they are compiled
+/// that loops over it vectorize for any instruction set that they are compiled
 /// for.
 template <typename To, typename From>
 __attribute__((always_inline)) inline To castElement(From value) {

@@ -27,7 +27,7 @@ TPRT_API int64_t numElements(const Shape &shape);
 /// "2x64xf32", or "f32" for a scalar.
 TPRT_API std::string typeString(Dtype dtype, const Shape &shape);
 
-/// Uninitialised memory of `bytes` bytes, aligned to blockAlignment. Throws an
+/// Uninitialized memory of `bytes` bytes, aligned to blockAlignment. Throws an
 /// execution error when memory runs out.
 TPRT_API std::shared_ptr<std::byte> allocateAligned(int64_t bytes);
 

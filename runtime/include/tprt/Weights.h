@@ -61,7 +61,7 @@ struct WrittenFile {
 TPRT_API WrittenFile checksumFile(const std::string &directory,
                                   const std::string &name);
 
-/// Writes `tensors` to one file, synchronised with the disk. Tensors whose size
+/// Writes `tensors` to one file, synchronized with the disk. Tensors whose size
 /// is a multiple of 64 bytes come first and begin at such multiples, so that
 /// the runtime can use them in place.
 TPRT_API WrittenFile writeSafetensors(const std::string &directory,
@@ -78,7 +78,7 @@ TPRT_API std::vector<std::vector<TensorSource>>
 distributeByBytes(std::vector<TensorSource> tensors, int64_t maxBytes);
 
 /// Writes STEM-0000i-of-0000N.safetensors, each in a thread of its own, at most
-/// `numThreads` at a time, and the index, all synchronised with the disk.
+/// `numThreads` at a time, and the index, all synchronized with the disk.
 /// Existing files are replaced, each when its replacement is complete. Returns
 /// the written files, the index last.
 TPRT_API std::vector<WrittenFile>

@@ -38,7 +38,7 @@ TPRT_INLINE T combine(Reduction reduction, T a, T b) {
 }
 
 /// acc[i] = left[i] ∘ operand[i]. The reduction is a compile-time constant, so
-/// that the loop vectorises.
+/// that the loop vectorizes.
 template <Reduction reduction, typename Left, typename T, typename Acc>
 TPRT_INLINE void accumulate(Acc *acc, const Left *left, const T *operand,
                             int64_t count) {

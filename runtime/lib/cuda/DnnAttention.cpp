@@ -150,10 +150,10 @@ DnnGraph DnnAttention::makeBackward() const {
   // Compute the scores' gradient, and from it key's and query's.
   Tensor weightGradients = graph.multiply(
       b.getOperand(DnnGradient), b.getTransposed(DnnValue), b.makeScores());
-  Tensor centred = graph.apply(CUDNN_POINTWISE_SUB, weightGradients, rowSums,
-                               b.makeScores());
+  Tensor centered = graph.apply(CUDNN_POINTWISE_SUB, weightGradients, rowSums,
+                                b.makeScores());
   Tensor weighted =
-      graph.apply(CUDNN_POINTWISE_MUL, centred, weights, b.makeScores());
+      graph.apply(CUDNN_POINTWISE_MUL, centered, weights, b.makeScores());
   Tensor scoreGradients =
       graph.apply(CUDNN_POINTWISE_MUL, weighted, b.getScale(), b.makeScores());
   graph.multiply(b.transposeScores(scoreGradients), b.getOperand(DnnQuery),

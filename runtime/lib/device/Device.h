@@ -17,7 +17,7 @@ public:
   /// Whether programs can read the host's memory.
   virtual bool sharesHostMemory() const = 0;
 
-  /// Uninitialised memory, aligned as programs expect it. Throws an execution
+  /// Uninitialized memory, aligned as programs expect it. Throws an execution
   /// error when memory runs out.
   virtual std::shared_ptr<std::byte> allocate(int64_t bytes) = 0;
 

@@ -49,7 +49,7 @@ static double getMedian(std::vector<double> values) {
 /// before all threads exist. Throws if the system can't create enough threads.
 static void runTogether(int64_t count,
                         const std::function<void(int64_t)> &work) {
-  enum : int { Waiting, Begun, Cancelled };
+  enum : int { Waiting, Begun, Canceled };
   std::atomic<int> state{Waiting};
   std::mutex mutex;
   std::exception_ptr failure;
@@ -58,7 +58,7 @@ static void runTogether(int64_t count,
     for (int64_t i = 0; i < count; ++i)
       threads.emplace_back([&, i] {
         state.wait(Waiting);
-        if (state == Cancelled)
+        if (state == Canceled)
           return;
         try {
           work(i);
@@ -71,7 +71,7 @@ static void runTogether(int64_t count,
     state = Begun;
   } catch (...) {
     failure = std::current_exception();
-    state = Cancelled;
+    state = Canceled;
   }
   state.notify_all();
   for (std::thread &thread : threads)
@@ -235,7 +235,7 @@ struct Fit {
 
 } // namespace
 
-/// Least squares of relative errors: minimises the sum over samples of
+/// Least squares of relative errors: minimizes the sum over samples of
 /// ((latency + bytes * perByte - seconds) / seconds)^2.
 static Fit fit(const std::vector<Sample> &samples) {
   double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;

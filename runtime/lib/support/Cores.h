@@ -15,7 +15,7 @@ namespace tprt {
 TPRT_API const std::vector<int> &getUsableCores();
 
 /// The cores of the `position`-th of `numRanks` ranks. Each rank gets the same
-/// number of neighbouring cores. Empty if there are fewer cores than ranks.
+/// number of neighboring cores. Empty if there are fewer cores than ranks.
 TPRT_API std::vector<int> chooseCores(const std::vector<int> &cores,
                                       int64_t position, int64_t numRanks);
 

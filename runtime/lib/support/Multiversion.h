@@ -4,7 +4,7 @@
 // The runtime is built for the baseline of its architecture. A function marked
 // TPRT_MULTIVERSION is compiled once more for x86-64-v3 (AVX2, F16C, FMA) and
 // v4 (AVX-512); the dynamic linker picks one at load time. Functions that it
-// calls must be TPRT_INLINE to be vectorised with it.
+// calls must be TPRT_INLINE to be vectorized with it.
 //
 //===----------------------------------------------------------------------===//
 

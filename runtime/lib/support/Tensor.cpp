@@ -74,7 +74,7 @@ Tensor tprt::convertFloats(Tensor tensor, Dtype dtype) {
   auto isHalf = [](Dtype type) { return byteWidth(type) == 2; };
   if ((isHalf(tensor.dtype) && dtype == Dtype::F32) ||
       (tensor.dtype == Dtype::F32 && isHalf(dtype))) {
-    // These are vectorised, but want aligned elements, which a mapped file
+    // These are vectorized, but want aligned elements, which a mapped file
     // doesn't guarantee beyond its own header's.
     int64_t count = tensor.getNumElements();
     std::shared_ptr<std::byte> aligned = allocateAligned(tensor.getNumBytes());

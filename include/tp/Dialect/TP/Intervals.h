@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The part of a dimension that a rank holds: intervals in their local order,
-// with neighbours merged.
+// with neighbors merged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ inline void append(Intervals &list, Interval interval) {
     list.push_back(interval);
 }
 
-inline Intervals mergeNeighbours(ArrayRef<Interval> list) {
+inline Intervals mergeNeighbors(ArrayRef<Interval> list) {
   Intervals result;
   for (Interval interval : list)
     append(result, interval);

@@ -21,7 +21,7 @@ namespace mlir::tp {
 
 /// How ranks that share a link carry out a gather or a reduction.
 enum class LinkAlgorithm {
-  Ring,   ///< n - 1 steps, each of one message from a neighbour
+  Ring,   ///< n - 1 steps, each of one message from a neighbor
   Direct, ///< one step, in which each rank reads from all others
 };
 

@@ -10,7 +10,7 @@
 // them. That bounds the optimum from below. The assignment found is improved
 // locally, and the gap is known.
 //
-// Tables are unique by content and normalised, and each elimination step is
+// Tables are unique by content and normalized, and each elimination step is
 // computed once for equal tables. A graph that repeats a layer therefore costs
 // little more than one layer.
 //
@@ -83,7 +83,7 @@ public:
   /// Like `solveExactly`, for problems with repeated variables. The time
   /// doesn't grow with the number of layers once the elimination leaves the
   /// same tables from layer to layer. Returns nothing if the layers are tied to
-  /// anything but their neighbours, if no assignment is possible, or if the
+  /// anything but their neighbors, if no assignment is possible, or if the
   /// solution can't be exact.
   std::optional<Solution> solveRepeated(size_t maxEntries);
 
@@ -106,7 +106,7 @@ private:
     /// The last variable of its original scope; it may have only one value.
     unsigned last = 0;
   };
-  /// The result of an elimination: a table, and the cost that normalising it
+  /// The result of an elimination: a table, and the cost that normalizing it
   /// took out.
   struct Message {
     TableId table = 0;

@@ -6,7 +6,7 @@
 // nothing changes. That gives each op its candidates. The search then chooses
 // one candidate per op so that the CommunicationCost of the whole program is
 // lowest: it moves few bytes in few collectives and, at equal communication,
-// has the least to compute. Functions are analysed once per call, and region
+// has the least to compute. Functions are analyzed once per call, and region
 // ops through the values that they pass on.
 //
 //===----------------------------------------------------------------------===//
@@ -89,7 +89,7 @@ public:
   const PropagationOptions &getOptions() const;
   /// The planner, with the plans of the chosen moves.
   RedistributionPlanner &getPlanner() const;
-  /// The graph of the program that was analysed.
+  /// The graph of the program that was analyzed.
   const propagation::Graph &getGraph() const;
   /// The roots first; calls with equal placements share one function.
   ArrayRef<Function> getFunctions() const;
@@ -98,7 +98,7 @@ public:
   /// The cost of the choice, and a lower bound for every choice.
   CommunicationCost getCost() const;
   CommunicationCost getLowerBound() const;
-  /// The number of elided layers: they weren't analysed themselves but decided
+  /// The number of elided layers: they weren't analyzed themselves but decided
   /// together with a layer that is alike.
   size_t getNumElidedLayers() const;
   /// The cheapest other choices for `op` of function number `function`, best

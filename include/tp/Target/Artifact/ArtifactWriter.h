@@ -18,7 +18,7 @@ namespace mlir::tp {
 enum class Emit {
   Artifact, ///< the container of docs/Artifact.md
   MLIR,     ///< the LLVM dialect, as text
-  LLVM,     ///< optimised LLVM IR, as text
+  LLVM,     ///< optimized LLVM IR, as text
   Object,   ///< an ELF relocatable object
   Manifest, ///< the artifact's manifest alone
   PTX,      ///< the kernels for one CUDA architecture, as text

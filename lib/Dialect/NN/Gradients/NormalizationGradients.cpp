@@ -13,10 +13,10 @@ using namespace mlir::nn;
 using namespace mlir::nn::expr;
 using tp::GradientBuilder;
 
-/// With x̂ the normalised input: dx = rstd * (gw - mean(gw) - x̂ * mean(gw *
-/// x̂)), where gw = g * weight. Only a `centred` norm has the term mean(gw).
+/// With x̂ the normalized input: dx = rstd * (gw - mean(gw) - x̂ * mean(gw *
+/// x̂)), where gw = g * weight. Only a `centered` norm has the term mean(gw).
 template <typename OpT>
-static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
+static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centered) {
   auto type = op.getType();
   Type element = type.getElementType(), wide = getWideElement(element);
   int64_t rank = type.getRank();
@@ -40,7 +40,7 @@ static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
     return;
 
   Value x = castTo(b, op.getInput(), wide);
-  if (centred)
+  if (centered)
     x = sub(b, x, mean(x));
   Value rstd = unary<RsqrtOp>(
       b, add(b, mean(mul(b, x, x)), op.getEps().convertToDouble()));
@@ -51,16 +51,16 @@ static void buildNorm(OpT op, GradientBuilder &b, Value bias, bool centred) {
     return;
   Value gw = weight ? mul(b, g, castTo(b, weight, wide)) : g;
   Value along = mul(b, normal, mean(mul(b, gw, normal)));
-  Value rest = centred ? sub(b, gw, mean(gw)) : gw;
+  Value rest = centered ? sub(b, gw, mean(gw)) : gw;
   set(op.getInput(), 0, mul(b, rstd, sub(b, rest, along)));
 }
 
 void LayerNormOp::buildGradient(GradientBuilder &b) {
-  buildNorm(*this, b, getBias(), /*centred=*/true);
+  buildNorm(*this, b, getBias(), /*centered=*/true);
 }
 
 void RMSNormOp::buildGradient(GradientBuilder &b) {
-  buildNorm(*this, b, Value(), /*centred=*/false);
+  buildNorm(*this, b, Value(), /*centered=*/false);
 }
 
 void SoftmaxOp::buildGradient(GradientBuilder &b) {

@@ -15,7 +15,7 @@
 
 namespace tprt::cuda {
 
-/// Uninitialised memory of the device that can be registered, aligned to 4096
+/// Uninitialized memory of the device that can be registered, aligned to 4096
 /// bytes; null if the loaded NCCL has no such memory. Throws an execution error
 /// when there isn't enough.
 std::shared_ptr<std::byte> allocateForNccl(const ContextPtr &context,
