@@ -75,8 +75,9 @@ def NN_ScatterOp : NN_RuleOp<"scatter", "getScatterRule()", [AllTypesMatch<["inp
       `source[i, j, k]` goes to `result[i, index[j], k]`.
 
     If several elements go to one position, they are combined in the order of the source, so that
-    the last one counts if they are copied; PyTorch leaves the order open. An index out of range is
-    an error at run time. `dim` can't be split, in the input or in the source.
+    the last one counts if they are copied; PyTorch leaves the order open. The gradient of a copy is
+    PyTorch's: each of these elements gets that of the position, also those that are overwritten. An
+    index out of range is an error at run time. `dim` can't be split, in the input or in the source.
 
     ```mlir
     %1 = nn.scatter copy %0, %i, %s dim 1 : (tensor<2x8xf32>, tensor<2x3xi64>, tensor<2x3xf32>)
