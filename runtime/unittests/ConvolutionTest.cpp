@@ -1,8 +1,8 @@
 //===- ConvolutionTest.cpp - Convolutions ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "TestUtils.h"
 #include "cpu/Convolution.h"
+#include "TestUtils.h"
 
 #include <cmath>
 #include <random>
@@ -94,7 +94,8 @@ static std::vector<double> compute(const tprt_convolution_args &args,
   GemmState state;
   state.setThreads(numThreads);
   convolution(args,
-              {input.data(), weight.data(), bias.empty() ? nullptr : bias.data(),
+              {input.data(), weight.data(),
+               bias.empty() ? nullptr : bias.data(),
                addend.empty() ? nullptr : addend.data(), output.data()},
               state);
   std::vector<double> result;
@@ -123,8 +124,8 @@ static void check(const tprt_convolution_args &given, bool hasBias,
   expectNear(compute<double>(args, operands, numThreads), expected, 1e-6);
 
   Operands rounded = operands;
-  for (std::vector<float> *values : {&rounded.input, &rounded.weight,
-                                     &rounded.bias, &rounded.addend})
+  for (std::vector<float> *values :
+       {&rounded.input, &rounded.weight, &rounded.bias, &rounded.addend})
     for (float &value : *values)
       value = castElement<float>(castElement<BFloat16>(value));
   args.dtype = TPRT_BF16;
@@ -173,8 +174,8 @@ TEST(ConvolutionTest, FollowsItsDefinition) {
       // Also fewer windows than there could be, and windows that reach beyond
       // the end.
       args.count[d] =
-          isUsed ? std::max<int64_t>(args.size[d] / args.stride[d] + draw(-2, 2),
-                                     draw(0, 1))
+          isUsed ? std::max<int64_t>(
+                       args.size[d] / args.stride[d] + draw(-2, 2), draw(0, 1))
                  : 1;
       if (isPointwise && draw(0, 1)) {
         args.stride[d] = 1;

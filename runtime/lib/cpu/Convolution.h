@@ -1,4 +1,4 @@
-//===- Convolution.h - Convolutions ---------------------------*- C++ -*-===//
+//===- Convolution.h - Convolutions -----------------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TPRT_LIB_CPU_CONVOLUTION_H
