@@ -217,6 +217,7 @@ public:
     manifest =
         *llvm::cantFail(llvm::json::parse(body.substr(0, header.manifest_size)))
              .getAsObject();
+    description = *manifest.getArray("programs")->front().getAsObject();
     program = load(body.substr(header.manifest_size, header.object_size));
     if (auto *code = static_cast<const tprt_device_code *>(
             dlsym(program, TPRT_DEVICE_CODE_SYMBOL))) {
@@ -236,7 +237,7 @@ public:
                         parameters = makeTensors("parameters", bound),
                         outputs = makeTensors("outputs", bound);
     Tensor arena{"i1", std::vector<char>(
-                           *manifest.getInteger("arena_bytes") + 64, 0x7F)};
+                           *description.getInteger("arena_bytes") + 64, 0x7F)};
     auto getPointers = [](std::vector<Tensor> &tensors) {
       std::vector<void *> pointers;
       for (Tensor &tensor : tensors)
@@ -259,7 +260,10 @@ private:
   std::vector<Tensor> makeTensors(StringRef kind, int64_t bound) {
     std::vector<Tensor> tensors;
     std::mt19937 random(kind.size());
-    for (const llvm::json::Value &value : *manifest.getArray(kind)) {
+    // A program lists its parameters by their numbers.
+    const llvm::json::Object &holder =
+        kind == "parameters" ? manifest : description;
+    for (const llvm::json::Value &value : *holder.getArray(kind)) {
       const llvm::json::Object &entry = *value.getAsObject();
       Tensor tensor{entry.getString("dtype")->str(), {}};
       size_t size = 1;
@@ -289,6 +293,7 @@ private:
   }
 
   llvm::json::Object manifest;
+  llvm::json::Object description; ///< of the one program
   void *program = nullptr;
 };
 
