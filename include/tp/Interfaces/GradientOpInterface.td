@@ -35,6 +35,13 @@ def GradientOpInterface : OpInterface<"GradientOpInterface"> {
     (ins "::mlir::tp::ForwardBuilder &":$builder), [{}], [{
       return {};
     }]>,
+    InterfaceMethod<[{
+      Builds the result of the op in a form that is faster or can be split in more ways, but has
+      another gradient, for code that nothing differentiates any more. Null if the op has none.
+    }], "::mlir::Value", "buildUndifferentiated", (ins "::mlir::ImplicitLocOpBuilder &":$builder),
+    [{}], [{
+      return {};
+    }]>,
   ];
 }
 

@@ -129,9 +129,10 @@ def InlineModules : Pass<"nn-inline-modules"> {
 def DropGradientForms : Pass<"nn-drop-gradient-forms"> {
   let summary = "Replace ops that only differ from simpler ones in their gradients";
   let description = [{
-    Replaces `nn.stop_gradient` by its operand, and an `nn.gather` of the largest or the smallest
-    elements along a dimension by an `nn.reduce`, which is faster and can be split along the
-    dimension. Nothing in the result may be differentiated.
+    Replaces ops by the forms of `GradientOpInterface::buildUndifferentiated`: `nn.stop_gradient` by
+    its operand, and an `nn.gather` of the largest or the smallest elements along a dimension by an
+    `nn.reduce`, which is faster and can be split along the dimension. Nothing in the result may be
+    differentiated.
 
     ```mlir
     %i = nn.argmax %x dim 1 keepdim : tensor<2x4xf32> -> tensor<2x1xi64>

@@ -16,8 +16,7 @@ namespace mlir::tp {
 void inlineModules(Operation *root);
 
 /// Replaces ops under `root` that only differ from simpler ones in their
-/// gradients: nn.stop_gradient by its operand, and a gather of the largest
-/// elements by a maximum, whose dimension can be split. Call it when nothing
+/// gradients (GradientOpInterface::buildUndifferentiated). Call it when nothing
 /// under `root` is differentiated any more.
 void dropGradientForms(Operation *root);
 

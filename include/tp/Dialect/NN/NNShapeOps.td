@@ -142,7 +142,9 @@ def NN_ConcatOp : NN_RuleOp<"concat", "getConcatRule()", [ConcatOpInterface, NN_
   let extraClassDeclaration = "::mlir::tp::ShardingRule getConcatRule();";
 }
 
-def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [NN_InferType], partitioned = 1> {
+def NN_GatherOp : NN_RuleOp<"gather", "getGatherRule()", [NN_InferType,
+    DeclareOpInterfaceMethods<GradientOpInterface, ["buildUndifferentiated"]>],
+                            partitioned = 1, differentiable = 0> {
   let summary = "Pick along a dimension by an index tensor";
   let description = [{
     PyTorch's gather: `result[i, j, k] = input[i, index[i, j, k], k]` for `dim = 1`. The index may

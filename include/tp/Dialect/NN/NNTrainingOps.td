@@ -261,7 +261,8 @@ def NN_SGDOp : NN_RuleOp<"sgd", "ShardingRule::elementwise(*this)",
 }
 
 def NN_StopGradientOp : NN_RuleOp<"stop_gradient", "ShardingRule::elementwise(*this).linear({{0}})",
-    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface, ["passesGradient"]>],
+    [SameOperandsAndResultType, DeclareOpInterfaceMethods<GradientOpInterface,
+                                ["passesGradient", "buildUndifferentiated"]>],
         differentiable = 0> {
   let summary = "The identity, with a gradient of zero";
   let description = [{

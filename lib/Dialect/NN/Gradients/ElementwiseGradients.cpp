@@ -132,6 +132,10 @@ void RoundOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 void CeilOp::buildGradient(GradientBuilder &b) { setFlat(b, *this); }
 
 bool StopGradientOp::passesGradient() { return false; }
+
+Value StopGradientOp::buildUndifferentiated(ImplicitLocOpBuilder &) {
+  return getInput();
+}
 void StopGradientOp::buildGradient(GradientBuilder &) {}
 
 /// Φ(x) + x φ(x)

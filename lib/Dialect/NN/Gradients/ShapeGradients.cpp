@@ -116,6 +116,24 @@ void ConcatOp::buildGradient(GradientBuilder &b) {
   }
 }
 
+/// The largest or the smallest elements along the dimension, if the index is
+/// where they are. The gradient of their reduction divides among equal ones.
+Value GatherOp::buildUndifferentiated(ImplicitLocOpBuilder &b) {
+  auto index = getIndex().getDefiningOp<ArgMaxOp>();
+  if (!index || !index.getKeepdim() || index.getDim() != getDim())
+    return {};
+  auto negative = index.getInput().getDefiningOp<NegOp>();
+  bool isSmallest = negative && negative.getInput() == getInput();
+  if (index.getInput() != getInput() && !isSmallest)
+    return {};
+  int64_t dim = getDim();
+  auto extremum =
+      ReduceOp::create(b, isSmallest ? ReduceKind::Min : ReduceKind::Max,
+                       getInput(), ArrayRef(dim), /*keepdim=*/true);
+  extremum->setDiscardableAttrs(getOperation()->getDiscardableAttrDictionary());
+  return extremum;
+}
+
 /// dx[i, v, k] = Σ_j g[i, j, k] where index[i, j, k] = v.
 void GatherOp::buildGradient(GradientBuilder &b) {
   if (!b.wants(0))
