@@ -495,12 +495,12 @@ FailureOr<ShardingAttr> BlockAlgebra::apply(Operation *op,
     return move.finish();
   }
   std::optional<Dataflow> flow = cast<CollectiveOpInterface>(op).getDataflow();
-  if (isa<HaloOp>(op))
-    return move.fail("it gives ranks elements beyond their blocks, which only "
-                     "the windows of one op read");
   if (!flow) {
-    if (failed(move.checkNotPartial()) ||
-        failed(move.exchange(cast<ExchangeOp>(op))))
+    auto exchange = dyn_cast<ExchangeOp>(op);
+    if (!exchange)
+      return move.fail("ranks get elements beyond their blocks, which only the "
+                       "windows of one op read");
+    if (failed(move.checkNotPartial()) || failed(move.exchange(exchange)))
       return failure();
     return move.finish();
   }

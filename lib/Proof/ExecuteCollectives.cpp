@@ -67,7 +67,7 @@ static FailureOr<Datum> transfer(CollectiveOpInterface op, int64_t rank,
   result->data.resize(llvm::product_of(result->shape));
   SmallVector<int64_t> strides = computeStrides(result->shape);
   int64_t filled = 0;
-  for (const Transfer &box : getTransfers(op, rank, mesh)) {
+  for (const Transfer &box : op.getTransfers(rank, mesh)) {
     const Tensor &source = *operands[box.source].tensor;
     if (source.shape.size() != result->shape.size())
       return failure();

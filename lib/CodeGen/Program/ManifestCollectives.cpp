@@ -256,7 +256,7 @@ public:
       if (flow)
         continue;
       SmallVector<Transfer> boxes =
-          getTransfers(collective.ops[rank], rank, mesh);
+          collective.ops[rank].getTransfers(rank, mesh);
       if (failed(checkTransfers(collective, rank, boxes)))
         return failure();
       transfers.push_back(describeTransfers(boxes));

@@ -233,16 +233,29 @@ LogicalResult PermuteOp::verify() {
   return success();
 }
 
+/// The mesh of an op that needs an entry of `list` for each rank of the group.
+template <typename OpT>
+static FailureOr<MeshOp> verifyByRank(OpT op, SymbolTableCollection &symbols,
+                                      ArrayRef<int64_t> list,
+                                      StringRef entries) {
+  FailureOr<MeshOp> mesh =
+      verifyGroup(op, symbols, op.getMeshAttr(), op.getAxes());
+  if (failed(mesh))
+    return failure();
+  size_t numRanks = mesh->getAxesSize(op.getAxes().getAxes());
+  if (list.size() != numRanks)
+    return op.emitOpError() << "has " << list.size() << " " << entries
+                            << ", the group has " << numRanks << " ranks";
+  return mesh;
+}
+
 LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<MeshOp> found =
-      verifyGroup(*this, symbols, getMeshAttr(), getAxes());
+      verifyByRank(*this, symbols, getSource(), "sources");
   if (failed(found))
     return failure();
   MeshOp mesh = *found;
-  int64_t n = mesh.getAxesSize(getAxes().getAxes());
-  if (static_cast<int64_t>(getSource().size()) != n)
-    return emitOpError() << "has " << getSource().size()
-                         << " sources, the group has " << n << " ranks";
+  int64_t n = getSource().size();
   for (int64_t source : getSource())
     if (source < 0 || source >= n)
       return emitOpError() << "source " << source
@@ -298,14 +311,10 @@ static Interval getReceived(HaloOp op, int64_t rank, MeshOp mesh) {
 
 LogicalResult HaloOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FailureOr<MeshOp> found =
-      verifyGroup(*this, symbols, getMeshAttr(), getAxes());
+      verifyByRank(*this, symbols, getBegin(), "beginnings");
   if (failed(found))
     return failure();
   MeshOp mesh = *found;
-  int64_t n = mesh.getAxesSize(getAxes().getAxes());
-  if (static_cast<int64_t>(getBegin().size()) != n)
-    return emitOpError() << "has " << getBegin().size()
-                         << " beginnings, the group has " << n << " ranks";
   int64_t given = getInput().getType().getDimSize(getDim());
   for (int64_t rank : getRanks(*this, mesh)) {
     int64_t block =
@@ -392,18 +401,17 @@ std::optional<Dataflow> ExchangeOp::getDataflow() { return std::nullopt; }
 std::optional<Dataflow> HaloOp::getDataflow() { return std::nullopt; }
 
 /// Boxes are whole in all dimensions but one.
-static SmallVector<Transfer> getHaloTransfers(HaloOp op, int64_t rank,
-                                              MeshOp mesh) {
-  int64_t dim = op.getDim(), filled = 0;
+SmallVector<Transfer> HaloOp::getTransfers(int64_t rank, MeshOp &mesh) {
+  int64_t dim = getDim(), filled = 0;
   SmallVector<Transfer> transfers;
-  if (op.getType().getNumElements() == 0)
+  if (getType().getNumElements() == 0)
     return transfers;
   auto add = [&](int64_t source, int64_t offset, int64_t size) {
     if (size == 0)
       return;
-    SmallVector<int64_t> zero(op.getType().getRank(), 0);
+    SmallVector<int64_t> zero(getType().getRank(), 0);
     Transfer box{source, zero, zero,
-                 SmallVector<int64_t>(op.getType().getShape())};
+                 SmallVector<int64_t>(getType().getShape())};
     box.sourceOffset[dim] = offset;
     box.offset[dim] = filled;
     box.size[dim] = size;
@@ -411,13 +419,13 @@ static SmallVector<Transfer> getHaloTransfers(HaloOp op, int64_t rank,
     transfers.push_back(std::move(box));
   };
   auto getHeld = [&](int64_t member) {
-    return getDimBlock(op.getSize(), op.getAxes(), mesh, member).front();
+    return getDimBlock(getSize(), getAxes(), mesh, member).front();
   };
   auto [inside, before, behind] =
-      clip(getReceived(op, rank, mesh), op.getSize());
+      clip(getReceived(*this, rank, mesh), getSize());
   int64_t margin = getHeld(rank).size;
   add(rank, margin, before);
-  for (int64_t member : mesh.getGroupOf(rank, op.getAxes().getAxes())) {
+  for (int64_t member : mesh.getGroupOf(rank, getAxes().getAxes())) {
     Interval held = getHeld(member);
     int64_t first = std::max(inside.offset, held.offset);
     int64_t last =
@@ -431,13 +439,8 @@ static SmallVector<Transfer> getHaloTransfers(HaloOp op, int64_t rank,
   return transfers;
 }
 
-SmallVector<Transfer> tp::getTransfers(CollectiveOpInterface op, int64_t rank,
-                                       MeshOp mesh) {
-  if (auto halo = dyn_cast<HaloOp>(op.getOperation()))
-    return getHaloTransfers(halo, rank, mesh);
-  auto exchange = cast<ExchangeOp>(op.getOperation());
-  return getTransfers(exchange.getShape(), exchange.getFrom(), exchange.getTo(),
-                      mesh, rank);
+SmallVector<Transfer> ExchangeOp::getTransfers(int64_t rank, MeshOp &mesh) {
+  return mlir::tp::getTransfers(getShape(), getFrom(), getTo(), mesh, rank);
 }
 
 template <typename... Ops>
@@ -505,7 +508,7 @@ int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {
 static int64_t getTransferredBytes(CollectiveOpInterface op, int64_t rank,
                                    MeshOp mesh) {
   int64_t elements = 0;
-  for (const Transfer &transfer : getTransfers(op, rank, mesh))
+  for (const Transfer &transfer : op.getTransfers(rank, mesh))
     if (transfer.source != rank)
       elements += llvm::product_of(transfer.size);
   Type type = op->getResult(0).getType();
@@ -515,7 +518,7 @@ static int64_t getTransferredBytes(CollectiveOpInterface op, int64_t rank,
 static SmallVector<int64_t> getTransferSources(CollectiveOpInterface op,
                                                int64_t rank, MeshOp mesh) {
   SmallVector<int64_t> sources;
-  for (const Transfer &transfer : getTransfers(op, rank, mesh))
+  for (const Transfer &transfer : op.getTransfers(rank, mesh))
     if (transfer.source != rank &&
         !llvm::is_contained(sources, transfer.source))
       sources.push_back(transfer.source);

@@ -47,15 +47,6 @@ RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding,
 /// Whether all ranks' blocks have the same shape.
 bool isEven(ArrayRef<int64_t> shape, ShardingAttr sharding, MeshOp mesh);
 
-/// A box of elements that a rank copies from `source`'s block into its own;
-/// offsets count within the local blocks, one entry per dimension.
-struct Transfer {
-  int64_t source = 0;
-  SmallVector<int64_t> sourceOffset;
-  SmallVector<int64_t> offset;
-  SmallVector<int64_t> size;
-};
-
 /// The axes that split any dimension of `sharding`, by dimension.
 SmallVector<AxisRefAttr> getSplittingAxes(ShardingAttr sharding);
 
@@ -65,11 +56,6 @@ SmallVector<AxisRefAttr> getSplittingAxes(ShardingAttr sharding);
 /// source.
 SmallVector<Transfer> getTransfers(ArrayRef<int64_t> shape, ShardingAttr from,
                                    ShardingAttr to, MeshOp mesh, int64_t rank);
-
-/// How `rank` assembles the result of `op`, a collective without a dataflow, in
-/// the same form.
-SmallVector<Transfer> getTransfers(CollectiveOpInterface op, int64_t rank,
-                                   MeshOp mesh);
 
 } // namespace mlir::tp
 

@@ -29,6 +29,15 @@ struct Dataflow {
   }
 };
 
+/// A box of elements that a rank copies from `source`'s block into its own;
+/// offsets count within the local blocks, one entry per dimension.
+struct Transfer {
+  int64_t source = 0;
+  SmallVector<int64_t> sourceOffset;
+  SmallVector<int64_t> offset;
+  SmallVector<int64_t> size;
+};
+
 } // namespace mlir::tp
 
 #endif // TP_DIALECT_TP_DATAFLOW_H

@@ -34,9 +34,13 @@ def TP_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
         return attr ? attr.getValue() : ::llvm::StringRef();
       }]>,
     InterfaceMethod<[{
-      What it computes; nullopt for `tp.exchange` and `tp.halo`, which move the boxes of
-      `getTransfers` (Blocks.h).
+      What it computes; nullopt for a collective that moves boxes of elements (`getTransfers`).
     }], "::std::optional<::mlir::tp::Dataflow>", "getDataflow">,
+    InterfaceMethod<[{
+      The boxes that `rank`'s result consists of, disjoint and ordered by source, if the collective
+      has no dataflow.
+    }], "::llvm::SmallVector<::mlir::tp::Transfer>", "getTransfers",
+      (ins "int64_t":$rank, "::mlir::tp::MeshOp &":$mesh), [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       Bytes that `rank`, one of those that run this program, receives from others
       (docs/Artifact.md has the formulas).

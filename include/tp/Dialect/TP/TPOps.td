@@ -393,6 +393,7 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
     type($input) `->` type($result)
   }];
   let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::tp::Transfer> getTransfers(int64_t rank, ::mlir::tp::MeshOp &mesh);
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
     bool isRelayed() { return false; }
   }];
@@ -401,11 +402,11 @@ def TP_ExchangeOp : TP_CollectiveOp<"exchange"> {
 def TP_HaloOp : TP_CollectiveOp<"halo"> {
   let summary = "Receive what windows need beyond the block";
   let description = [{
-    The operand is this rank's block of a dimension of `of` elements that `axes` split, with m
-    elements behind it, the *margin*. Rank i of the group gets the elements from `begin[i]` on, as
-    many as its result has; each rank that has some of them sends them once. What lies before the
-    first or after the last element of the dimension is taken from the rank's own margin, from its
-    first element on; so it is usually a constant, the padding. This is GSPMD's halo exchange (Xu et
+    A dimension of `of` elements is split over `axes`. The operand is this rank's block of it,
+    followed by m more elements, the *margin*. Rank i of the group receives the elements from
+    `begin[i]` on, as many as its result has, from the ranks that hold them. Elements before the
+    first or after the last one of the dimension are taken from the rank's own margin, from its first
+    element on. The margin usually holds a constant, the padding. This is GSPMD's halo exchange (Xu et
     al., "GSPMD: General and Scalable Parallelization for ML Computation Graphs", 2021).
 
     Below, ranks hold 4 of 8 elements, and each needs one more at either end:
@@ -427,6 +428,7 @@ def TP_HaloOp : TP_CollectiveOp<"halo"> {
     type($input) `->` type($result)
   }];
   let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::tp::Transfer> getTransfers(int64_t rank, ::mlir::tp::MeshOp &mesh);
     ::llvm::SmallVector<int64_t> getSources(int64_t rank, ::mlir::tp::MeshOp &mesh);
     bool isRelayed() { return false; }
   }];
