@@ -159,14 +159,18 @@ static bool lacksMetaKernel(const std::exception &exception) {
          text.contains("'Meta' backend") || text.contains("meta tensor");
 }
 
-/// Whether a tensor among the values has no elements. Meta kernels that look at
-/// the first slice refuse some of these, which PyTorch computes.
-static bool hasEmptyTensors(llvm::ArrayRef<c10::IValue> values) {
-  bool found = false;
+/// Whether a tensor among the values has no elements, and the others are small.
+/// Meta kernels that look at the first slice refuse some of these, which PyTorch
+/// computes.
+static bool areSmallAndEmpty(llvm::ArrayRef<c10::IValue> values) {
+  constexpr int64_t kMaxElements = 1 << 20;
+  bool isEmpty = false, isSmall = true;
   for (const c10::IValue &value : values)
-    forEachTensor(
-        value, [&](const at::Tensor &tensor) { found |= tensor.numel() == 0; });
-  return found;
+    forEachTensor(value, [&](const at::Tensor &tensor) {
+      isEmpty |= tensor.numel() == 0;
+      isSmall &= tensor.numel() <= kMaxElements;
+    });
+  return isEmpty && isSmall;
 }
 
 /// Whether a value has tensors without a strided storage, which the importer
@@ -225,7 +229,7 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   } catch (const std::exception &exception) {
     if (viewAsCopy(op, inputs, stack))
       return true;
-    if (!lacksMetaKernel(exception) && !hasEmptyTensors(inputs)) {
+    if (!lacksMetaKernel(exception) && !areSmallAndEmpty(inputs)) {
       problem(ImportProblem::Failed, op.place,
               describeFailure(op, inputs, exception));
       return false;
