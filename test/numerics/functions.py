@@ -695,21 +695,27 @@ def check_gradients(folder, cases):
     return wrong
 
 
+def fails_with(text, call, run):
+    """Whether `run` of a call fails with `text` in its message. Prints what it does instead."""
+    try:
+        run()
+    except RuntimeError as error:
+        if text in str(error):
+            return True
+        print(f"FAIL {call}: must say '{text}': {error}")
+    else:
+        print(f"FAIL {call}: must fail and say '{text}'")
+    return False
+
+
 def check_refused(folder, refused, make_inputs):
     """The number of calls that aren't refused as they should be."""
     wrong = 0
     for i, line in enumerate(refused):
         line, _, text = line.partition(" # ")
         case = Case(line, make_inputs())
-        try:
-            Program(folder / f"refused{i}", [case], make_module([case], [], make_call(0, case)))
-        except RuntimeError as error:
-            if text in str(error):
-                continue
-            print(f"FAIL {line}: must say '{text}': {error}")
-        else:
-            print(f"FAIL {line}: imported")
-        wrong += 1
+        module = make_module([case], [], make_call(0, case))
+        wrong += not fails_with(text, line, lambda: Program(folder / f"refused{i}", [case], module))
     return wrong
 
 
