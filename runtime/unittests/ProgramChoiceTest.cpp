@@ -199,6 +199,6 @@ TEST(ProgramChoice, NeedsSizesThatItKnows) {
   for (TensorInfo &input : program.inputs)
     input.symbolicShape.clear();
   EXPECT_EQ(errorWith(makeManifest({program}), makeInputs(1, 3)),
-            "dimension 1 of input 'ids' is 3, expected 4; it isn't known to be "
-            "dynamic, as only torch.export with dynamic_shapes says it");
+            "dimension 1 of input 'ids' is 3, expected 4; only programs of "
+            "torch.export with dynamic_shapes have sizes that can grow");
 }

@@ -106,8 +106,8 @@ static llvm::Error checkPair(const ProgramManifest &one,
                      "; the programs of an artifact have one mesh");
   if (getInputs(one.manifest) == getInputs(other.manifest))
     return makeError("programs '" + one.name + "' and '" + other.name +
-                     "' take inputs of the same names and types, so that "
-                     "inputs don't choose between them");
+                     "' take inputs of the same names, types and shapes, so a "
+                     "run can't choose between them by its inputs");
   return llvm::Error::success();
 }
 

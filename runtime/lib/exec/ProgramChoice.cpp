@@ -49,8 +49,8 @@ static std::string checkGrowth(const TensorInfo &info, size_t dim,
   if (given > info.shape[dim])
     return text + " at most";
   if (info.symbolicShape.empty())
-    return text + "; it isn't known to be dynamic, as only torch.export with "
-                  "dynamic_shapes says it";
+    return text + "; only programs of torch.export with dynamic_shapes have "
+                  "sizes that can grow";
   if (info.symbolicShape[dim].symbol.empty())
     return text + ", since its size isn't a multiple of a symbol but '" +
            info.symbolicShape[dim].text + "'";
