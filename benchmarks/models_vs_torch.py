@@ -118,13 +118,12 @@ def time_calls(function, runs):
     return statistics.median(seconds[2:])
 
 
-def import_work(work, arguments):
-    folder = arguments.out / work.name.split(",")[0].replace("/", "-")
+def import_work(work, folder, arguments):
     tools = tp_tools.Tools(arguments.bin, folder, echo=False)
     tp_tools.save_exported(work.model, work.inputs, folder / "model.pt2")
     imported = tools.import_model(folder / "model.pt2", work.inputs)
     (folder / "plan.yaml").write_text(work.plan)
-    return imported, folder
+    return imported
 
 
 def print_row(name, theirs, ours, goal):
@@ -135,9 +134,9 @@ def print_row(name, theirs, ours, goal):
     return missed
 
 
-def measure(work, arguments):
+def measure(work, folder, arguments):
     """Prints the rows of one model; whether a goal is missed."""
-    imported, folder = import_work(work, arguments)
+    imported = import_work(work, folder, arguments)
     artifact = imported.compile(folder / "plan.yaml", folder)
     with torch.inference_mode():
         eager = {"eager": lambda: work.model(**work.inputs)}
@@ -202,7 +201,7 @@ def main():
     torch.set_num_threads(RANKS)
     minilm_vs_torch.print_environment()
     print(f"{'':<58} {'theirs, ms':>10} {'ours, ms':>10} {'ratio':>6} {'goal':>5}")
-    missed = [measure(make(arguments), arguments) for name, make in MODELS.items() if name in arguments.only]
+    missed = [measure(make(arguments), arguments.out / name, arguments) for name, make in MODELS.items() if name in arguments.only]
     if "compilation" in arguments.only:
         missed.append(measure_compilation(arguments))
     return any(missed) and not arguments.short
