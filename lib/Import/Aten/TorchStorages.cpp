@@ -290,7 +290,12 @@ void TensorTable::completeAssignments(func::FuncOp function) {
       return;
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(assign);
-    buildParameter(*byName.at(assign.getFqn().str()));
+    const TrackedTensor &tracked = *byName.at(assign.getFqn().str());
+    buildParameter(tracked);
+    // What it is at first depends on how PyTorch has exported the model, and
+    // nothing reads it.
+    if (!tracked.isSaved)
+      assign.setInitAttr(b.getF64FloatAttr(0));
   });
 }
 

@@ -56,6 +56,7 @@ struct DataKey {
   at::ScalarType type;
 
   explicit DataKey(const at::Tensor &tensor);
+  bool operator==(const DataKey &) const = default;
   bool operator<(const DataKey &other) const {
     return std::tie(data, sizes, strides, type) <
            std::tie(other.data, other.sizes, other.strides, other.type);

@@ -46,13 +46,13 @@ ExportRunner::ExportRunner(const ExportedProgram &program,
 // Buffers
 //===----------------------------------------------------------------------===//
 
-void ExportRunner::bindParameter(const ExportInput &input,
+void ExportRunner::bindParameter(const ExportInput &input, ValueId value,
                                  const at::Tensor &data) {
   at::Tensor meta = table.parameter(
       data, input.name, /*isBuffer=*/input.kind != ExportInput::Parameter,
       input.isSaved);
-  bind(input.value, meta);
-  parameters[input.value] = meta;
+  bind(value, meta);
+  parameters[value] = meta;
 }
 
 /// Assigns the buffers whose next value is `id`, unless that is the result of a

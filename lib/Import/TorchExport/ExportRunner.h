@@ -21,8 +21,9 @@ public:
 
   /// Binds a value of the program to a tensor or a number.
   void bind(ValueId id, c10::IValue value) { values[id] = std::move(value); }
-  /// Binds the input's value to a parameter or a buffer.
-  void bindParameter(const ExportInput &input, const at::Tensor &data);
+  /// Binds a value of the program to the parameter or buffer `input`.
+  void bindParameter(const ExportInput &input, ValueId value,
+                     const at::Tensor &data);
 
   /// Runs the program as the call of its root. Returns what it returns, or none
   /// if a problem left this unknown.

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExportArchive.h"
+#include "ExportOps.h"
 #include "ExportRunner.h"
 #include "Import/Aten/TorchArchive.h"
 #include "SymbolicShapes.h"
 #include "tp/Dialect/TP/TP.h"
 #include "llvm/ADT/StringExtras.h"
 #include <ATen/core/grad_mode.h>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -35,20 +37,74 @@ static bool isLifted(const ExportInput &input) {
          StringRef(input.name).contains("lifted_tensor");
 }
 
+/// The values that the program writes in place, themselves or a view of them.
+static llvm::DenseSet<ValueId> findWritten(const ExportedProgram &program) {
+  std::vector<ValueId> bases(program.values.size());
+  std::iota(bases.begin(), bases.end(), 0);
+  llvm::DenseSet<ValueId> written;
+  for (const ExportStep &step : program.steps) {
+    const c10::FunctionSchema *schema = nameOp(step).schema;
+    if (!schema)
+      continue;
+    for (const ExportArgument &given : step.arguments) {
+      auto index = schema->argumentIndexWithName(given.name);
+      if (!index || given.operands.size() != 1 || !given.operands[0].value)
+        continue;
+      const c10::AliasInfo *alias = schema->arguments()[*index].alias_info();
+      if (!alias)
+        continue;
+      ValueId base = bases[*given.operands[0].value];
+      if (alias->isWrite())
+        written.insert(base);
+      for (auto &ids : step.results)
+        for (ValueId id : ids)
+          bases[id] = base;
+    }
+  }
+  return written;
+}
+
+/// Binds the tensors that the program has itself. A constant that PyTorch has
+/// lifted is state of the model if it is the memory of a buffer, as that of a
+/// cache which isn't a module, or if the program writes it.
 static void bindData(const ExportedProgram &program, ExportArchive &archive,
                      ModelBuilder &builder, ExportRunner &runner) {
+  llvm::DenseSet<ValueId> written = findWritten(program);
+  llvm::DenseMap<const void *, const ExportInput *> buffers; // by storage
+  auto keyOf = [](const at::Tensor &data) {
+    return data.storage().unsafeGetStorageImpl();
+  };
+  for (const ExportInput &input : program.inputs)
+    if (input.kind == ExportInput::Buffer)
+      if (at::Tensor data = archive.getTensor(input.name); data.numel() > 0)
+        buffers.try_emplace(keyOf(data), &input);
   for (const ExportInput &input : program.inputs) {
     if (input.isArgument())
       continue;
     at::Tensor data = archive.getTensor(input.name);
+    const ExportInput *buffer =
+        isLifted(input) ? buffers.lookup(keyOf(data)) : nullptr;
+    bool isState = buffer || written.contains(input.value);
     // A complex buffer is a constant of pairs of reals.
-    if (isLifted(input) || (data.is_complex() && !data.requires_grad())) {
+    if ((isLifted(input) && !isState) ||
+        (data.is_complex() && !data.requires_grad())) {
       runner.bind(input.value, data);
+      continue;
+    }
+    if (buffer && DataKey(data) != DataKey(archive.getTensor(buffer->name))) {
+      builder.ops.problem(ImportProblem::UnsupportedOp, "",
+                          "the program uses a view of the memory of buffer '" +
+                              llvm::Twine(buffer->name) +
+                              "', made before the export; make it in forward");
+      continue;
+    }
+    if (buffer) {
+      runner.bindParameter(*buffer, input.value, data);
       continue;
     }
     builder.table.reserveName(input.name);
     if (convertType(builder.b.getContext(), data.scalar_type()))
-      runner.bindParameter(input, data);
+      runner.bindParameter(input, input.value, data);
     else
       builder.ops.problem(ImportProblem::UnsupportedOp, "",
                           llvm::Twine("element type ") +
