@@ -24,7 +24,9 @@ void plan::checkReplicatedParameters(CheckedPlan &plan, ModuleOp model) {
   }
   if (ranks == 1 || plan.parameters.empty())
     return;
+  // The propagation places what a model writes itself, such as a cache.
   llvm::DenseSet<StringAttr> seen;
+  model.walk([&](AssignOpInterface op) { seen.insert(op.getFqnAttr()); });
   std::string largest;
   int64_t count = 0, bytes = 0, largestBytes = 0;
   model.walk([&](ParameterOpInterface parameter) {

@@ -19,6 +19,10 @@ func.func @main(%x: tensor<4x1024xf32>) -> tensor<4x1024xf32> {
     %y = nn.linear %input, %w : (tensor<4x1024xf32>, tensor<1024x1024xf32>) -> tensor<4x1024xf32>
     nn.yield %y : tensor<4x1024xf32>
   } : (tensor<4x1024xf32>) -> tensor<4x1024xf32>
+  // The propagation places it.
+  %cache = nn.parameter "cache" frozen {tp.buffer} : tensor<4x1048576xf32>
+  %next = nn.neg %cache : tensor<4x1048576xf32>
+  nn.assign "cache", %next init 0.000000e+00 : tensor<4x1048576xf32>
   return %r1 : tensor<4x1024xf32>
 }
 
