@@ -11,7 +11,8 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
   let description = [{
     `nn.attention` becomes `tprt.attention`, which never holds the scores of all rows in memory. The
     heads of grouped-query attention are split into two batch loops, and key and value are indexed
-    by the first one only. A mask is read through its broadcast.
+    by the first one only. So are a key and a value that repeat each head for its group. A mask is
+    read through its broadcast.
 
     ```mlir
     %r = nn.attention causal %q, %k, %v scale 0.125 : (…) -> tensor<2x12x64x32xf32>

@@ -99,6 +99,47 @@ private:
   SmallVector<AffineMap> maps;
 };
 
+/// If `value` repeats each head for a group of query heads, the tensor without
+/// the repetition: of
+///
+///   (b, h, 1, s, d) -> (b, h, n, s, d) -> (b, h * n, s, d),
+///
+/// the first one, joined to (b, h, s, d). Null otherwise.
+static Value buildUnrepeated(ImplicitLocOpBuilder &b, Value value) {
+  auto join = value.getDefiningOp<nn::ReshapeOp>();
+  auto repeat =
+      join ? join.getInput().getDefiningOp<nn::BroadcastOp>() : nullptr;
+  if (!repeat)
+    return nullptr;
+  ArrayRef<int64_t> joined = getTensorType(value).getShape();
+  ArrayRef<int64_t> repeated = getTensorType(repeat).getShape();
+  if (joined.size() != 4 || repeated.size() != 5 ||
+      joined.take_front(1) != repeated.take_front(1) ||
+      joined.take_back(2) != repeated.take_back(2))
+    return nullptr;
+  SmallVector<int64_t> single(repeated), shape(joined);
+  single[2] = 1;
+  shape[1] = repeated[1];
+  if (getTensorType(repeat.getInput()).getShape() != ArrayRef(single))
+    return nullptr;
+  return buildReshape(b, repeat.getInput(), shape);
+}
+
+/// Lets the query heads of a group share key and value, instead of a copy of
+/// each for every head.
+static void shareRepeatedHeads(ImplicitLocOpBuilder &b, nn::AttentionOp op,
+                               PatternRewriter &rewriter) {
+  Value key = buildUnrepeated(b, op.getKey());
+  Value value = key ? buildUnrepeated(b, op.getValue()) : nullptr;
+  if (!value ||
+      getTensorType(key).getDimSize(1) != getTensorType(value).getDimSize(1))
+    return;
+  rewriter.modifyOpInPlace(op, [&] {
+    op.getKeyMutable().assign(key);
+    op.getValueMutable().assign(value);
+  });
+}
+
 struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -107,6 +148,7 @@ struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
     if (!Call::isPossible(op))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    shareRepeatedHeads(b, op, rewriter);
     Call call(b, op);
     call.addMask(op.getMask());
     call.addResult(op.getResult(), Row, Width);

@@ -36,6 +36,39 @@ func.func @grouped_causal(%q: tensor<2x4x5x8xbf16>, %k: tensor<2x2x5x8xbf16>, %v
 
 // -----
 
+// Key and value that repeat each head for its group are read without the repetition, unless only one of them does.
+
+// FOLD-LABEL: @repeated
+// FOLD-SAME: %{{[a-z0-9]+}}: tensor<2x4x5x8xf32>, %[[K:[a-z0-9]+]]: tensor<2x2x7x8xf32>, %[[V:[a-z0-9]+]]: tensor<2x2x7x6xf32>
+// FOLD-NOT: linalg.generic
+// FOLD: tprt.attention %{{.+}}, %[[K]], %[[V]] mask
+func.func @repeated(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x7x8xf32>, %v: tensor<2x2x7x6xf32>, %mask: tensor<2x1x5x7xi1>) -> tensor<2x4x5x6xf32> {
+  %k0 = nn.reshape %k : tensor<2x2x7x8xf32> -> tensor<2x2x1x7x8xf32>
+  %k1 = nn.broadcast %k0 : tensor<2x2x1x7x8xf32> -> tensor<2x2x2x7x8xf32>
+  %k2 = nn.reshape %k1 : tensor<2x2x2x7x8xf32> -> tensor<2x4x7x8xf32>
+  %v0 = nn.reshape %v : tensor<2x2x7x6xf32> -> tensor<2x2x1x7x6xf32>
+  %v1 = nn.broadcast %v0 : tensor<2x2x1x7x6xf32> -> tensor<2x2x2x7x6xf32>
+  %v2 = nn.reshape %v1 : tensor<2x2x2x7x6xf32> -> tensor<2x4x7x6xf32>
+  %0 = nn.attention %q, %k2, %v2 mask %mask scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x6xf32>, tensor<2x1x5x7xi1>) -> tensor<2x4x5x6xf32>
+  return %0 : tensor<2x4x5x6xf32>
+}
+
+// FOLD-LABEL: @half_repeated
+// FOLD-SAME: %[[V:[a-z0-9]+]]: tensor<2x4x7x6xf32>
+// FOLD: linalg.generic
+// FOLD: tprt.attention %{{.+}}, %{{.+}}, %[[V]] into
+func.func @half_repeated(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x7x8xf32>, %v: tensor<2x4x7x6xf32>) -> tensor<2x4x5x6xf32> {
+  %k0 = nn.reshape %k : tensor<2x2x7x8xf32> -> tensor<2x2x1x7x8xf32>
+  %k1 = nn.broadcast %k0 : tensor<2x2x1x7x8xf32> -> tensor<2x2x2x7x8xf32>
+  %k2 = nn.reshape %k1 : tensor<2x2x2x7x8xf32> -> tensor<2x4x7x8xf32>
+  %0 = nn.attention %q, %k2, %v scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x4x7x8xf32>, tensor<2x4x7x6xf32>) -> tensor<2x4x5x6xf32>
+  return %0 : tensor<2x4x5x6xf32>
+}
+
+// -----
+
 // Heads are split and joined without moving anything, in groups too.
 
 // FOLD-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d3, d1, d2, d5)>
