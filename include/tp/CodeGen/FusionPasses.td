@@ -133,9 +133,10 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     tprt.gemm %x, %w into %z activation silu factor %up [384, 0, 0] sizes [1024, 384, 64] …
     ```
 
-    A program that updates parameters has no epilogue whose result could differ in any bit from that
-    of the separate ops, because the backward pass may compute those. This excludes gelu and silu,
-    and in f16 and bf16 also an addend or a factor.
+    A training step, that is, a program that updates parameters and has an output `loss`, has no
+    epilogue whose result could differ in any bit from that of the separate ops, because the
+    backward pass may compute those. This excludes gelu and silu, and in f16 and bf16 also an addend
+    or a factor.
 
     Integer contractions, and those whose strides GEMM can't express, stay loops. In f16 and bf16,
     these loops accumulate in a buffer of f32 and round once, as GEMM does.

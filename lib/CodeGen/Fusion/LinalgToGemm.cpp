@@ -333,17 +333,24 @@ class ConvertLinalgToGemm
     return true;
   }
 
-  /// Whether the program updates parameters. Values for its backward pass must
-  /// have the same bits whether they are kept or computed again.
+  /// Whether the program is a training step, which updates parameters and has
+  /// a loss. Values for its backward pass must have the same bits whether they
+  /// are kept or computed again.
   bool isTraining() {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    auto parameters = module
-                          ? getManifest(module).getAs<ArrayAttr>("parameters")
-                          : ArrayAttr();
-    return parameters && llvm::any_of(parameters.getAsRange<DictionaryAttr>(),
-                                      [](DictionaryAttr parameter) {
-                                        return parameter.contains("updated");
-                                      });
+    DictionaryAttr manifest = module ? getManifest(module) : DictionaryAttr();
+    auto hasAny = [&](StringRef list, auto is) {
+      auto tensors = manifest ? manifest.getAs<ArrayAttr>(list) : ArrayAttr();
+      return tensors && llvm::any_of(tensors.getAsRange<DictionaryAttr>(), is);
+    };
+    return hasAny("parameters",
+                  [](DictionaryAttr tensor) {
+                    return tensor.contains("updated");
+                  }) &&
+           hasAny("outputs", [](DictionaryAttr tensor) {
+             auto name = tensor.getAs<StringAttr>("name");
+             return name && name == "loss";
+           });
   }
 
   /// Whether a GEMM with this epilogue gives other bits than separate ops.

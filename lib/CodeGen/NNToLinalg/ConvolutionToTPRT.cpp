@@ -12,6 +12,7 @@
 
 #include "LinalgBuilders.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NN.h"
@@ -203,9 +204,15 @@ struct ConvertConvolutionToTPRT
 
   void runOnOperation() override {
     SmallVector<ConvolutionOp> convolutions;
-    bool isTraining = false;
+    bool updates = false, hasLoss = false;
     getOperation()->walk([&](Operation *op) {
-      isTraining |= isa<tp::AssignOpInterface>(op);
+      updates |= isa<tp::AssignOpInterface>(op);
+      if (auto function = dyn_cast<FunctionOpInterface>(op))
+        for (unsigned i = 0; i < function.getNumResults(); ++i) {
+          auto name =
+              function.getResultAttrOfType<StringAttr>(i, tp::kNameAttr);
+          hasLoss |= name && name == "loss";
+        }
       if (auto convolution = dyn_cast<ConvolutionOp>(op))
         if (!convolution.isDepthwise() &&
             convolution.getStride().size() <= TPRT_CONVOLUTION_DIMS)
@@ -213,7 +220,7 @@ struct ConvertConvolutionToTPRT
     });
     IRRewriter rewriter(&getContext());
     for (ConvolutionOp op : convolutions)
-      ConvolutionCall(op, /*keepsBits=*/isTraining).replace(rewriter);
+      ConvolutionCall(op, /*keepsBits=*/updates && hasLoss).replace(rewriter);
   }
 };
 

@@ -93,14 +93,27 @@ func.func @narrow(%x: tensor<2x4x4xbf16>, %w: tensor<4x4x1xbf16>, %u: tensor<4x1
 
 // -----
 
-// In a training step, values have the bits that separate ops give.
+// In a training step, which has a loss, values have the bits that separate ops give. State alone doesn't make one.
 
 // CHECK-LABEL: @training
 // CHECK: tprt.convolution %{{[a-z0-9]+}}, %{{[a-z0-9]+}} into
 // CHECK: nn.mul
-func.func @training(%x: tensor<2x4x4xf32>, %w: tensor<4x4x1xf32>, %u: tensor<4x1xf32>) -> tensor<2x4x4xf32> {
+func.func @training(%x: tensor<2x4x4xf32>, %w: tensor<4x4x1xf32>, %u: tensor<4x1xf32>) -> (tensor<2x4x4xf32> {tp.name = "loss"}) {
   %0 = nn.convolution %x, %w stride [1] padding [0] dilation [1] : (tensor<2x4x4xf32>, tensor<4x4x1xf32>) -> tensor<2x4x4xf32>
   %1 = nn.mul %0, %u : (tensor<2x4x4xf32>, tensor<4x1xf32>) -> tensor<2x4x4xf32>
+  nn.assign "w", %w : tensor<4x4x1xf32>
+  return %1 : tensor<2x4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @state
+// CHECK: tprt.convolution
+// CHECK-NOT: nn.add
+// CHECK: return
+func.func @state(%x: tensor<2x4x4xf32>, %w: tensor<4x4x1xf32>, %u: tensor<4x1xf32>) -> (tensor<2x4x4xf32> {tp.name = "y"}) {
+  %0 = nn.convolution %x, %w stride [1] padding [0] dilation [1] : (tensor<2x4x4xf32>, tensor<4x4x1xf32>) -> tensor<2x4x4xf32>
+  %1 = nn.add %0, %u : (tensor<2x4x4xf32>, tensor<4x1xf32>) -> tensor<2x4x4xf32>
   nn.assign "w", %w : tensor<4x4x1xf32>
   return %1 : tensor<2x4x4xf32>
 }
