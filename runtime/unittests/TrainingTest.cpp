@@ -188,6 +188,12 @@ TEST_F(Training, NeedsATrainingProgram) {
   EXPECT_TRUE(contains(
       errorOf([&] { checkTrainingProgram(Manifest::parse(manifest.dump())); }),
       "the program updates no parameter"));
+  manifest["programs"].push_back(manifest["programs"][0]);
+  manifest["programs"][1]["name"] = "other";
+  manifest["programs"][1]["inputs"][0]["name"] = "other";
+  EXPECT_EQ(
+      errorOf([&] { checkTrainingProgram(Manifest::parse(manifest.dump())); }),
+      "the artifact has 2 programs, expected one, a training step");
 }
 
 //===----------------------------------------------------------------------===//

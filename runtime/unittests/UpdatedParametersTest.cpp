@@ -157,5 +157,5 @@ TEST(UpdatedParameters, AreDescribed) {
                              "updated\n"));
   EXPECT_TRUE(contains(text, "  optimizer.step        i64    Replicate, "
                              "updated, begins as 0\n"));
-  EXPECT_TRUE(loadTrainProgram("train.2")->getManifest().isTraining());
+  EXPECT_TRUE(loadTrainProgram("train.2")->getManifest().hasState());
 }

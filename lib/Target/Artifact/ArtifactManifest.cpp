@@ -112,28 +112,55 @@ static llvm::Error checkPair(const ProgramManifest &one,
 }
 
 namespace {
-/// A parameter, and the first program that has it.
+/// A parameter, and the programs that it is known from.
 struct SharedParameter {
   DictionaryAttr tensor;
-  StringRef program;
+  StringRef program;        ///< the first one that has it
+  StringRef updatedBy = {}; ///< the first one that updates it, if any
 };
 } // namespace
 
-static llvm::Error checkParameter(const SharedParameter &one,
-                                  DictionaryAttr other, StringRef program) {
-  if (one.tensor == other)
+static std::string describeInit(DictionaryAttr tensor) {
+  auto init = tensor.getAs<FloatAttr>("init");
+  return init ? "begins as " + llvm::to_string(init.getValueAsDouble())
+              : std::string("has no initial value");
+}
+
+/// Adds what a program says about a parameter that others share. It may be
+/// updated by some of them, which give its initial value.
+static llvm::Error join(SharedParameter &shared, DictionaryAttr tensor,
+                        StringRef program) {
+  if (shared.tensor == tensor)
     return llvm::Error::success();
-  std::string name = other.getAs<StringAttr>("name").str();
-  std::string mine = describeType(other), its = describeType(one.tensor);
+  std::string name = tensor.getAs<StringAttr>("name").str();
+  std::string mine = describeType(tensor), its = describeType(shared.tensor);
   if (mine != its)
     return makeError("parameter '" + name + "' is " + mine + " in program '" +
-                     program + "', " + its + " in '" + one.program +
+                     program + "', " + its + " in '" + shared.program +
                      "'; programs share the parameters of one name");
-  return makeError("parameter '" + name + "' is " + describePlacements(other) +
-                   " in program '" + program + "', " +
-                   describePlacements(one.tensor) + " in '" + one.program +
-                   "'; each rank holds one block of it, so place it in the "
-                   "plan of both");
+  for (StringRef key : {"placements", "shards", "neutral"})
+    if (tensor.get(key) != shared.tensor.get(key)) {
+      std::string placements = describePlacements(shared.tensor);
+      return makeError("parameter '" + name + "' is " +
+                       describePlacements(tensor) + " in program '" + program +
+                       "', " + placements + " in '" + shared.program +
+                       "'; each rank holds one block of it, so place it in "
+                       "the plan of both: '" +
+                       name + ": [" +
+                       StringRef(placements).drop_front().drop_back() + "]'");
+    }
+  if (!tensor.contains("updated"))
+    return llvm::Error::success();
+  if (shared.updatedBy.empty()) {
+    shared.tensor = tensor;
+    shared.updatedBy = program;
+  } else if (tensor.get("init") != shared.tensor.get("init")) {
+    return makeError("parameter '" + name + "' " + describeInit(tensor) +
+                     " in program '" + program + "', and " +
+                     describeInit(shared.tensor) + " in '" + shared.updatedBy +
+                     "'; programs share its value from the beginning");
+  }
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::string>
@@ -150,12 +177,11 @@ tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
          manifest.getAs<ArrayAttr>("parameters").getAsRange<DictionaryAttr>()) {
       auto fqn = tensor.getAs<StringAttr>("name");
       auto [entry, isNew] = parameters.insert({fqn, {tensor, name}});
-      if (llvm::Error error = checkParameter(entry->second, tensor, name))
+      SharedParameter &shared = entry->second;
+      if (isNew && tensor.contains("updated"))
+        shared.updatedBy = name;
+      if (llvm::Error error = join(shared, tensor, name))
         return std::move(error);
-      if (programs.size() > 1 && tensor.contains("updated"))
-        return makeError("program '" + name + "' updates parameter '" +
-                         fqn.getValue() +
-                         "'; such a program is the only one of its artifact");
       indices.push_back(entry - parameters.begin());
     }
     llvm::json::Array entries;

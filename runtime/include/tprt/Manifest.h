@@ -34,7 +34,7 @@ struct TensorInfo {
   /// For inputs and outputs: the global sizes as the model knows them. Empty if
   /// its sizes were numbers, or aren't known.
   std::vector<SymbolicSize> symbolicShape;
-  /// For parameters: whether the program writes each rank's shard in place.
+  /// For parameters: whether a program writes each rank's shard in place.
   bool isUpdated = false;
   /// For parameters: the value of every element if the weights don't contain
   /// it.
@@ -101,16 +101,15 @@ struct Manifest {
   std::vector<MeshAxis> axes;
   int64_t worldSize = 1;
   std::vector<TensorInfo> parameters; ///< of all programs
-  std::vector<Program> programs;      ///< at least one; only one if it updates
-                                      ///< parameters
+  std::vector<Program> programs;      ///< at least one
   // Of all programs, one program after the other. Communicators, counts and
   // recordings number collectives and ops by these lists; reports and messages
   // number those of each program.
   std::vector<Collective> collectives;
   std::vector<OpInfo> ops; ///< what tprt_mark counts
 
-  /// Whether the program updates parameters; each run is then one step.
-  TPRT_API bool isTraining() const;
+  /// Whether a program updates parameters, the session's state.
+  TPRT_API bool hasState() const;
   /// The size in bytes of an arena for any of the programs.
   TPRT_API int64_t getArenaBytes() const;
 

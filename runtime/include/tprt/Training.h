@@ -54,8 +54,8 @@ struct TrainingResult {
   std::string checkpoint;  ///< of that step; empty if none was written
 };
 
-/// Throws an input error unless the program updates parameters and has an
-/// output 'loss', an f32 scalar.
+/// Throws an input error unless there is one program, which updates parameters
+/// and has an output 'loss', an f32 scalar.
 TPRT_API void checkTrainingProgram(const Manifest &manifest);
 
 /// Checks that a training can continue from `checkpoint` with `data`. Throws an

@@ -246,9 +246,6 @@ static void parsePrograms(const ManifestNode &list, Manifest &manifest) {
   }
   if (manifest.programs.empty())
     list.fail("is empty");
-  if (manifest.programs.size() > 1 && manifest.isTraining())
-    list.fail("has " + std::to_string(manifest.programs.size()) +
-              " programs, but one that updates parameters is alone");
 }
 
 Manifest Manifest::parse(std::string_view text) {
@@ -300,7 +297,7 @@ Manifest Manifest::parse(std::string_view text) {
   return manifest;
 }
 
-bool Manifest::isTraining() const {
+bool Manifest::hasState() const {
   return std::any_of(parameters.begin(), parameters.end(),
                      [](const TensorInfo &info) { return info.isUpdated; });
 }

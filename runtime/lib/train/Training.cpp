@@ -17,7 +17,11 @@ static const TensorInfo *findOutput(const Manifest &manifest,
 }
 
 void tprt::checkTrainingProgram(const Manifest &manifest) {
-  if (!manifest.isTraining())
+  if (manifest.programs.size() > 1)
+    throw inputError("the artifact has " +
+                     std::to_string(manifest.programs.size()) +
+                     " programs, expected one, a training step");
+  if (!manifest.hasState())
     throw inputError("the program updates no parameter, so that steps change "
                      "nothing: compile a training step");
   const TensorInfo *loss = findOutput(manifest, "loss");
