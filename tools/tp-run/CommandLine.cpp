@@ -181,12 +181,32 @@ void writeProgramWeights(const Options &options, const Session &session,
   if (options.outputWeights.empty())
     return;
   withParameters(session, connection, [&](const GetParameter &getParameter) {
-    std::filesystem::path path = options.outputWeights;
-    std::string directory = path.parent_path().string();
-    writeSafetensors(directory.empty() ? "." : directory,
-                     path.filename().string(),
+    writeSafetensors(options.outputWeights,
                      collectSources(session.getManifest(), getParameter,
-                                    /*ofOptimizer=*/false));
+                                    [](const TensorInfo &info) {
+                                      return !isOfOptimizer(info);
+                                    }));
+  });
+}
+
+TensorMap readProgramState(const Options &options, const Manifest &manifest) {
+  for (const auto &[option, path] :
+       {std::pair("--state-in", options.stateIn),
+        std::pair("--state-out", options.stateOut)})
+    if (!path.empty() && !manifest.hasState())
+      throw inputError(std::string(option) +
+                       ": the program updates no parameters, so it has no "
+                       "state");
+  return options.stateIn.empty() ? TensorMap()
+                                 : readState(options.stateIn, manifest);
+}
+
+void writeProgramState(const Options &options, const Session &session,
+                       Connection *connection) {
+  if (options.stateOut.empty())
+    return;
+  withParameters(session, connection, [&](const GetParameter &getParameter) {
+    writeState(options.stateOut, session.getManifest(), getParameter);
   });
 }
 

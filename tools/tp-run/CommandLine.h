@@ -46,6 +46,7 @@ struct Options {
   std::vector<std::string> inputs, outputs, expected, pad;
   std::string programName; ///< of several in the artifact; empty: by the inputs
   std::string weights, outputWeights, json, blocks, calibration;
+  std::string stateIn, stateOut;
   std::string trace, machine;
   bool profile = false, noPin = false;
   std::string communication = "auto";
@@ -145,5 +146,14 @@ void withParameters(const tprt::Session &session, tprt::Connection *connection,
 /// given. All ranks of a job call it.
 void writeProgramWeights(const Options &options, const tprt::Session &session,
                          tprt::Connection *connection);
+
+/// The state of --state-in; empty without it. Fails if --state-in or
+/// --state-out is given for a program without state.
+tprt::TensorMap readProgramState(const Options &options,
+                                 const tprt::Manifest &manifest);
+
+/// Writes the state, if --state-out is given. All ranks of a job call it.
+void writeProgramState(const Options &options, const tprt::Session &session,
+                       tprt::Connection *connection);
 
 #endif // TP_TOOLS_TP_RUN_COMMANDLINE_H

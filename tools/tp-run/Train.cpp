@@ -110,8 +110,9 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
         resume, resetData, metrics, log, curve, nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
-  for (const char *other : {"--output", "--blocks", "--expect", "--json",
-                            "--repeat", "--warmup", "--program", "--pad"})
+  for (const char *other :
+       {"--output", "--blocks", "--expect", "--json", "--repeat", "--warmup",
+        "--program", "--pad", "--state-in", "--state-out"})
     steps->excludes(app.get_option(other));
 }
 

@@ -132,6 +132,7 @@ checkRunOutputs(const Options &options, const Program &program,
     addOutput(options.json, paths);
   addOutput(options.trace, paths);
   addOutput(options.outputWeights, paths);
+  addOutput(options.stateOut, paths);
   if (!options.blocks.empty()) {
     blocks.emplace(options.blocks);
     for (const TensorInfo &output : program.outputs)
@@ -202,7 +203,10 @@ static ExitCode runRank(const Options &options,
   if (!job || job->rank == 0) // the one that writes
     checkRunOutputs(options, program, manifest.worldSize, outputPaths, blocks);
   TensorMap expected = readTensors(expectedPaths);
+  TensorMap state = readProgramState(options, manifest);
   TensorMap weights = readProgramWeights(options, manifest);
+  for (const auto &[name, tensor] : state)
+    weights[name] = tensor;
   SessionOptions sessionOptions = getSessionOptions(options, communication);
   sessionOptions.gemm.file = getGemmFile(artifact->getPath(), !options.noCache);
   Session session(artifact, weights, sessionOptions);
@@ -215,6 +219,7 @@ static ExitCode runRank(const Options &options,
     gatherResult(manifest, *job, *connection, result);
     if (job->rank != 0) { // rank 0 compares and writes
       writeProgramWeights(options, session, connection);
+      writeProgramState(options, session, connection);
       return Success;
     }
   }
@@ -246,6 +251,7 @@ static ExitCode runRank(const Options &options,
   writeTrace(options, manifest, runOptions.recording, files);
   commit(files);
   writeProgramWeights(options, session, connection);
+  writeProgramState(options, session, connection);
   if (options.json.empty() && options.run.repeat > 1)
     std::cout << describe(summarize(result.seconds));
   if (options.json.empty())
@@ -254,7 +260,7 @@ static ExitCode runRank(const Options &options,
     std::cout << profile->toTable();
   if (options.outputs.empty() && options.expected.empty() &&
       options.json.empty() && options.blocks.empty() &&
-      options.outputWeights.empty() && !recording)
+      options.outputWeights.empty() && options.stateOut.empty() && !recording)
     printOutputs(result.outputs);
   return matches ? Success : Mismatch;
 }
@@ -330,6 +336,14 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_option("--output-weights", options.outputWeights,
                  "write the parameters after the last run or step, without the "
                  "optimizer's, to a safetensors file")
+      ->type_name("PATH");
+  app.add_option("--state-in", options.stateIn,
+                 "begin with the state of a file of --state-out, instead of "
+                 "the initial values of the parameters that programs update")
+      ->type_name("PATH");
+  app.add_option("--state-out", options.stateOut,
+                 "write the state after the last run to a safetensors file: "
+                 "the parameters that programs update")
       ->type_name("PATH");
   app.add_option("--input", options.inputs, "input from a .npy file")
       ->type_name("NAME=PATH")

@@ -18,19 +18,15 @@
 #ifndef TPRT_CHECKPOINT_H
 #define TPRT_CHECKPOINT_H
 
-#include "tprt/Session.h"
-#include "tprt/Weights.h"
+#include "tprt/State.h"
 
 namespace tprt {
 
 /// Parameters with this prefix are the optimizer's state.
 inline constexpr std::string_view optimizerPrefix = "optimizer.";
-
-/// Returns the sources to write a program's parameters from, either the model's
-/// or the optimizer's. `manifest` and `getParameter` must outlive them.
-TPRT_API std::vector<TensorSource>
-collectSources(const Manifest &manifest, const GetParameter &getParameter,
-               bool ofOptimizer);
+inline bool isOfOptimizer(const TensorInfo &info) {
+  return info.name.starts_with(optimizerPrefix);
+}
 
 /// How far a training has come in its data.
 struct DataState {

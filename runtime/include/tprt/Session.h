@@ -135,6 +135,9 @@ public:
   /// Sets global values of parameters, checked like the constructor's weights.
   /// If a check fails, sets none of them.
   void setParameters(const TensorMap &values);
+  /// Sets all parameters that programs update to their initial values. Throws
+  /// an input error if one of them has none.
+  void resetState();
 
   /// Bytes of the parameters that each rank reads, that is, of its shards.
   std::vector<int64_t> getWeightBytesByRank() const;

@@ -68,6 +68,10 @@ TPRT_API WrittenFile writeSafetensors(const std::string &directory,
                                       const std::string &name,
                                       std::vector<TensorSource> tensors);
 
+/// The same for a path.
+TPRT_API WrittenFile writeSafetensors(const std::string &path,
+                                      std::vector<TensorSource> tensors);
+
 /// Distributes tensors over at most `numFiles` files of about equal size. No
 /// file is empty, but if there are no tensors, there is still one file.
 TPRT_API std::vector<std::vector<TensorSource>>

@@ -494,6 +494,18 @@ void Session::setParameters(const TensorMap &values) {
     impl->nameConstants();
 }
 
+void Session::resetState() {
+  const std::vector<TensorInfo> &parameters = getManifest().parameters;
+  for (const TensorInfo &info : parameters)
+    if (info.isUpdated && !info.init)
+      throw inputError("parameter '" + info.name +
+                       "' is updated and has no initial value, so the state "
+                       "can't be reset");
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (parameters[i].isUpdated)
+      impl->parameters.fill(i, *parameters[i].init);
+}
+
 std::vector<int64_t> Session::getWeightBytesByRank() const {
   const Manifest &manifest = getManifest();
   std::vector<int64_t> bytes(manifest.worldSize);

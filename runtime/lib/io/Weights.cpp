@@ -279,6 +279,14 @@ WrittenFile tprt::writeSafetensors(const std::string &directory,
   return file.commit();
 }
 
+WrittenFile tprt::writeSafetensors(const std::string &path,
+                                   std::vector<TensorSource> tensors) {
+  std::filesystem::path parts = path;
+  std::string directory = parts.parent_path().string();
+  return writeSafetensors(directory.empty() ? "." : directory,
+                          parts.filename().string(), std::move(tensors));
+}
+
 std::vector<std::vector<TensorSource>>
 tprt::distributeOverFiles(std::vector<TensorSource> tensors, int64_t numFiles) {
   std::sort(tensors.begin(), tensors.end(),

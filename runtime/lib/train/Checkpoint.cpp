@@ -269,19 +269,6 @@ CheckpointDirectory::~CheckpointDirectory() {
     ::close(lock);
 }
 
-std::vector<TensorSource> tprt::collectSources(const Manifest &manifest,
-                                               const GetParameter &getParameter,
-                                               bool ofOptimizer) {
-  std::vector<TensorSource> sources;
-  for (const TensorInfo &info : manifest.parameters)
-    if (info.name.starts_with(optimizerPrefix) == ofOptimizer)
-      sources.push_back(
-          makeSource(info.name, info.dtype, info.shape, [&getParameter, &info] {
-            return getParameter(info.name);
-          }));
-  return sources;
-}
-
 std::string CheckpointDirectory::write(const Session &session, int64_t step,
                                        const DataState &data) {
   return write(
@@ -309,9 +296,13 @@ std::string CheckpointDirectory::write(const Manifest &manifest,
     for (const char *stem : stems)
       for (WrittenFile &file : writeShardedSafetensors(
                checkpoint.path, stem,
-               distributeOverFiles(
-                   collectSources(manifest, getParameter, stem != stems[0]),
-                   manifest.worldSize),
+               distributeOverFiles(collectSources(manifest, getParameter,
+                                                  [&](const TensorInfo &info) {
+                                                    return isOfOptimizer(
+                                                               info) ==
+                                                           (stem != stems[0]);
+                                                  }),
+                                   manifest.worldSize),
                manifest.worldSize))
         checkpoint.files.push_back(std::move(file));
     OutputFile file(checkpoint.path + "/" + manifestName);

@@ -55,7 +55,7 @@ def npy(code, shape, values):
     dims = "".join(f"{size}, " for size in shape)
     header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': ({dims}), }}"
     header = header.ljust(117) + "\n"
-    kind = {"<f4": "f", "<f8": "d"}[code]
+    kind = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q"}[code]
     return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) +
             header.encode() + struct.pack(f"<{len(values)}{kind}", *values))
 
@@ -69,6 +69,14 @@ def safetensors(tensors):
         data += block
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
+
+
+def compile_program(source, path):
+    """The shared object of a program in C of the unit tests."""
+    subprocess.run([find_compiler(), "-O1", "-fPIC", "-shared", "-I", os.path.join(SOURCE, "include"),
+                    os.path.join(TOY, source), "-o", path], check=True)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def find_compiler():
@@ -85,12 +93,7 @@ def main(directory):
         with open(os.path.join(directory, name), "wb") as file:
             file.write(data)
 
-    shared = os.path.join(directory, "toy.so")
-    subprocess.run([find_compiler(), "-O1", "-fPIC", "-shared", "-I",
-                    os.path.join(SOURCE, "include"),
-                    os.path.join(TOY, "toy.c"), "-o", shared], check=True)
-    with open(shared, "rb") as file:
-        code = file.read()
+    code = compile_program("toy.c", os.path.join(directory, "toy.so"))
     with open(os.path.join(TOY, "toy.json")) as file:
         manifest = json.load(file)
     manifest["target"]["triple"] = platform.machine() + "-linux-gnu"
