@@ -85,6 +85,12 @@ public:
   /// process, which has given them the value, there is nothing to do.
   virtual void agree(const std::string &what, const std::string &value);
 
+  /// Returns each rank's contribution, of at most `limit` bytes, by rank. All
+  /// ranks call it, between runs. Throws AbortedError. The default throws an
+  /// execution error, that the backend can't do this.
+  virtual std::vector<std::string> exchange(const std::string &mine,
+                                            size_t limit);
+
   /// Waits for all ranks of the world. Throws AbortedError.
   virtual void barrier() = 0;
 

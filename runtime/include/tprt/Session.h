@@ -35,12 +35,30 @@ struct CollectiveCount {
   bool operator==(const CollectiveCount &) const = default;
 };
 
+/// What a rank holds of the outputs when its run is complete.
+class TPRT_API RankOutputs {
+public:
+  virtual ~RankOutputs();
+  virtual int64_t getRank() const = 0;
+  /// `count` elements of the rank's dense block of the program's output number
+  /// `index`, from element `first` on. Valid until the next call.
+  virtual const std::byte *read(size_t index, int64_t first, int64_t count) = 0;
+  /// Returns each rank's contribution, of at most `limit` bytes, by rank. All
+  /// ranks call it.
+  virtual std::vector<std::string> exchange(const std::string &mine,
+                                            size_t limit) = 0;
+};
+
 struct RunOptions {
   /// Which program to run. Without a name, the one that takes the inputs.
   ProgramQuery query = {};
   int64_t warmup = 0;      ///< runs before the measured ones
   int64_t repeat = 1;      ///< measured runs
   bool keepBlocks = false; ///< fill RunResult::blocks
+  /// If given, no outputs are assembled. Instead it is called for each rank of
+  /// this process, in the rank's thread, after the last run. If it throws, the
+  /// run fails.
+  std::function<void(RankOutputs &)> useOutputs = {};
   /// If given, the ranks' work in the measured runs is appended to it. Costs
   /// some 50 ns an op.
   Recording *recording = nullptr;
@@ -51,7 +69,8 @@ struct RunResult {
   ProgramChoice choice;
   /// Outputs of the last run, global, without what belongs to the padding of
   /// inputs. If other processes host ranks, only the elements that this
-  /// process's ranks hold are defined; see `blocks`.
+  /// process's ranks hold are defined; see `blocks`. Empty with
+  /// RunOptions::useOutputs.
   TensorMap outputs;
   /// [rank] of the last run, if requested: each rank's shards of the program's
   /// whole outputs. Empty for ranks that other processes host.

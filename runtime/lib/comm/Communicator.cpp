@@ -23,6 +23,11 @@ bool Communicator::warmUp(std::byte *, int64_t) { return true; }
 
 void Communicator::agree(const std::string &, const std::string &) {}
 
+std::vector<std::string> Communicator::exchange(const std::string &, size_t) {
+  throw executionError("the backend can't exchange values between ranks "
+                       "(Communicator::exchange)");
+}
+
 std::string Communicator::getDescription() const { return ""; }
 
 std::string Communicator::describeActivity() const { return ""; }

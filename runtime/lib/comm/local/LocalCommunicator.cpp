@@ -129,6 +129,8 @@ public:
   int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
   void start(int64_t id, const std::byte *src, std::byte *dst) override;
   int64_t wait(int64_t id) override;
+  std::vector<std::string> exchange(const std::string &mine,
+                                    size_t limit) override;
   void barrier() override;
   void abort(const std::string &reason) override { world->abort(reason); }
   void finish() override {
@@ -156,6 +158,15 @@ void LocalCommunicator::barrier() {
   ++state.numBarriers;
   world->barrier(rank);
   state.activity = LocalWorld::computing;
+}
+
+std::vector<std::string> LocalCommunicator::exchange(const std::string &mine,
+                                                     size_t) {
+  world->contributions[rank] = mine;
+  barrier();
+  std::vector<std::string> all = world->contributions;
+  barrier(); // before a rank contributes again
+  return all;
 }
 
 const LocalPlan &LocalCommunicator::getPlan(int64_t id) const {

@@ -16,7 +16,8 @@ static uint32_t chooseSpins(int64_t worldSize) {
 
 LocalWorld::LocalWorld(const Manifest &manifest,
                        const CommunicatorOptions &options)
-    : manifest(manifest), timeout(options.timeout), states(manifest.worldSize) {
+    : contributions(manifest.worldSize), manifest(manifest),
+      timeout(options.timeout), states(manifest.worldSize) {
   uint32_t spins = chooseSpins(manifest.worldSize);
   std::map<std::vector<int64_t>, Group *> known;
   auto getOrMakeGroup = [&](const std::vector<int64_t> &ranks) {

@@ -150,6 +150,8 @@ public:
   void await(Barrier &barrier, uint64_t target, const Awaited &awaited);
   /// Meets all ranks.
   void barrier(int64_t rank);
+  /// What each rank gives to the others, between two barriers.
+  std::vector<std::string> contributions;
 
   void abort(const std::string &reason);
   void checkAborted();

@@ -39,6 +39,8 @@ public:
   std::string describeActivity() const override;
   void poll() override;
   void agree(const std::string &what, const std::string &value) override;
+  std::vector<std::string> exchange(const std::string &mine,
+                                    size_t limit) override;
   void barrier() override;
   void abort(const std::string &reason) override;
   void finish() override {}
@@ -401,13 +403,8 @@ std::string NcclCommunicator::describeActivity() const {
 
 void NcclCommunicator::agree(const std::string &what,
                              const std::string &value) {
-  std::vector<std::string> all;
-  try {
-    all = rendezvous.exchange(value, std::max<size_t>(value.size(), 4096));
-  } catch (...) {
-    abort("");
-    throw;
-  }
+  std::vector<std::string> all =
+      exchange(value, std::max<size_t>(value.size(), 4096));
   for (size_t other = 1; other < all.size(); ++other)
     if (all[other] != all[0])
       throw executionError("the ranks don't agree on " + what + ": it is '" +
@@ -415,14 +412,17 @@ void NcclCommunicator::agree(const std::string &what,
                            "' on rank " + std::to_string(other));
 }
 
-void NcclCommunicator::barrier() {
+std::vector<std::string> NcclCommunicator::exchange(const std::string &mine,
+                                                    size_t limit) {
   try {
-    rendezvous.exchange("", 0);
+    return rendezvous.exchange(mine, limit);
   } catch (...) {
     abort("");
     throw;
   }
 }
+
+void NcclCommunicator::barrier() { exchange("", 0); }
 
 void NcclCommunicator::poll() {
   try {
