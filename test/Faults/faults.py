@@ -135,6 +135,11 @@ CASES = [
          ("y.npy", "r.json", "t.json", "o.safetensors"), quick=40),
     Case("tp-run --blocks", TOY + "--blocks b", ("b/y.0.npy", "b/y.1.npy"), names=("'b'",)),
     Case("tp-run, printed", TOY + "--json -", printed=True, quick=4),
+    Case("tp-run --state-out", "tp-run {in}/generate/generate.1.tpx --weights {in}/generate/w.safetensors --input "
+         "input_ids={in}/generate/next.npy --input cache_position={in}/generate/next_at.npy --state-out s.safetensors",
+         ("s.safetensors",), quick=12),
+    Case("tp-run --generate", "tp-run {in}/generate/generate.1.tpx --weights {in}/generate/w.safetensors --generate "
+         "--prompt-ids {in}/generate/three.npy --max-new-tokens 4 --output t.npy --json r.json", ("t.npy", "r.json"), quick=24),
     Case("tp-run --describe", "tp-run {in}/toy.tpx --describe", printed=True, quick=4),
     Case("tp-run --help", "tp-run --help", printed=True, quick=2),
     Case("tp-run --version", "tp-run --version", printed=True, quick=2),

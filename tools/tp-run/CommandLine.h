@@ -8,6 +8,7 @@
 #include "tprt/Compare.h"
 #include "tprt/Connection.h"
 #include "tprt/File.h"
+#include "tprt/Generator.h"
 #include "tprt/Profile.h"
 #include "tprt/Session.h"
 
@@ -41,6 +42,14 @@ struct TrainingArguments {
   int64_t checkpointEvery = 0, checkpointKeep = 0;
 };
 
+/// The options of --generate.
+struct GenerationArguments {
+  bool isWanted = false;
+  std::vector<std::string> prompts;
+  int64_t cacheSize = 0; ///< 0: the program says
+  tprt::GenerationOptions options;
+};
+
 struct Options {
   std::string program;
   std::vector<std::string> inputs, outputs, expected, pad;
@@ -65,6 +74,7 @@ struct Options {
   tprt::Tolerance tolerance;
   tprt::RunOptions run;
   TrainingArguments training;
+  GenerationArguments generation;
 };
 
 /// The names of the inputs or of the outputs of all programs.

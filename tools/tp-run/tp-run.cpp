@@ -5,6 +5,7 @@
 #include "../Usage.h"
 #include "Cache.h"
 #include "CommandLine.h"
+#include "Generate.h"
 #include "Launch.h"
 #include "Random.h"
 #include "Train.h"
@@ -49,6 +50,8 @@ Examples:
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy
       --warmup 3 --repeat 20 --trace trace.json --profile --machine machine.json
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy --pad ids=0
+  tp-run model.tpx --weights model.safetensors --generate --prompt-ids ids.npy
+      --max-new-tokens 64 --temperature 0.8 --top-p 0.95 --eos 2
   tp-run model.tpx --describe
   tp-run --calibrate machine.json
 )";
@@ -466,6 +469,7 @@ static void declareOptions(CLI::App &app, Options &options) {
       "--no-cache", options.noCache,
       "compile the IR even if it is in the cache, and don't cache the result");
   declareTrainingOptions(app, options.training);
+  declareGenerationOptions(app, options.generation);
 }
 
 static constexpr const char *usageHint =
@@ -501,10 +505,11 @@ static int execute(Options &options) {
       return *exitCode;
     options.job = std::get<Job>(started);
   }
-  return !options.calibration.empty() ? calibrateMachine(options)
-         : options.describeOnly       ? describeProgram(options)
-         : options.training.steps > 0 ? train(options)
-                                      : run(options);
+  return !options.calibration.empty()  ? calibrateMachine(options)
+         : options.describeOnly        ? describeProgram(options)
+         : options.training.steps > 0  ? train(options)
+         : options.generation.isWanted ? generate(options)
+                                       : run(options);
 }
 
 static int runTool(int argc, char **argv) {
