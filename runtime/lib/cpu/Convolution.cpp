@@ -24,9 +24,12 @@
 using namespace tprt;
 
 /// The sizes, in elements, that a block's packed windows and its results should
-/// have at most, to stay in the second-level cache.
+/// have at most. The windows stay in the second-level cache.
 static constexpr int64_t maxPacked = 1 << 17;
 static constexpr int64_t maxResults = 1 << 17;
+
+/// How many channels before its use an input is prefetched.
+static constexpr int64_t prefetchedChannels = 4;
 
 /// Panels are filled from several images if that saves at least this share.
 static constexpr double leastSaving = 0.04;
@@ -90,6 +93,19 @@ struct Run {
 /// Elements of the input that are columns of a row of a panel.
 struct Copy {
   int64_t column, count, source;
+};
+
+/// A row of a panel: an element of a channel's windows.
+struct PanelRow {
+  size_t end;   ///< of its copies
+  bool isWhole; ///< they fill the row
+};
+
+/// The copies of a panel, those of one row after another. They are the same in
+/// all channels.
+struct PanelCopies {
+  std::vector<Copy> copies;
+  std::vector<PanelRow> rows;
 };
 
 /// The columns of one group that are computed at a time. Columns are counted
@@ -224,52 +240,86 @@ private:
                         run.origin + getOffset(step) + begin * stride});
   }
 
-  /// Packs `count` columns of windows, from column `begin` on.
-  void packPanel(int64_t group, int64_t begin, int64_t count, F *panel) const {
+  /// The copies of `count` columns of windows, from column `begin` on.
+  PanelCopies getCopies(int64_t group, int64_t begin, int64_t count) const {
     std::vector<Run> runs = getRuns(group, begin, count);
-    std::vector<Copy> copies; // of the elements of a window, one after another
-    std::vector<size_t> ends;
-    std::vector<char> isWhole;
+    PanelCopies panel;
     int64_t element[dims];
     for (element[0] = 0; element[0] < args.window[0]; ++element[0])
       for (element[1] = 0; element[1] < args.window[1]; ++element[1])
         for (element[2] = 0; element[2] < args.window[2]; ++element[2]) {
-          size_t first = copies.size();
+          size_t first = panel.copies.size();
           for (const Run &run : runs)
-            addCopies(run, element, copies);
+            addCopies(run, element, panel.copies);
           int64_t copied = 0;
-          for (size_t i = first; i < copies.size(); ++i)
-            copied += copies[i].count;
-          ends.push_back(copies.size());
-          isWhole.push_back(copied == panelColumns);
+          for (size_t i = first; i < panel.copies.size(); ++i)
+            copied += panel.copies[i].count;
+          panel.rows.push_back({panel.copies.size(), copied == panelColumns});
         }
-    F *row = panel;
+    return panel;
+  }
+
+  /// Packs the windows of a block. Each channel is packed for all panels before
+  /// the next one: the input may be in memory, and is read in order.
+  void pack(const Block &block, F *packed) const {
+    std::vector<PanelCopies> panels;
+    for (int64_t j = 0; j < block.count; j += panelColumns)
+      panels.push_back(getCopies(block.group, block.begin + j,
+                                 std::min(panelColumns, block.count - j)));
     const T *image = input;
     for (int64_t c = 0; c < args.in_channels; ++c, image += pitch) {
-      size_t i = 0;
-      for (int64_t e = 0; e < numElements; ++e, row += panelColumns) {
-        if (!isWhole[e])
-          std::fill_n(row, panelColumns, F(0));
-        for (; i < ends[e]; ++i)
-          load(image + copies[i].source, copies[i].count,
-               row + copies[i].column);
+      F *row = packed + c * numElements * panelColumns;
+      for (const PanelCopies &panel : panels) {
+        packChannel(panel, image, row);
+        row += depth * panelColumns;
       }
     }
+  }
+
+  void packChannel(const PanelCopies &panel, const T *image, F *row) const {
+    const Copy *copy = panel.copies.data();
+    for (const PanelRow &which : panel.rows) {
+      if (!which.isWhole)
+        std::fill_n(row, panelColumns, F(0));
+      for (const Copy *end = panel.copies.data() + which.end; copy != end;
+           ++copy) {
+        const T *from = image + copy->source;
+        load(from, copy->count, row + copy->column);
+        if (&which == panel.rows.data()) // others have about the same elements
+          prefetch(from + prefetchedChannels * pitch,
+                   copy->count * args.stride[dims - 1]);
+      }
+      row += panelColumns;
+    }
+  }
+
+  /// Prefetches `count` elements, which needn't exist.
+  static void prefetch(const T *data, int64_t count) {
+    for (int64_t i = 0; i < count; i += 64 / sizeof(T))
+      __builtin_prefetch(data + i);
+  }
+
+  /// Copies elements that are `stride` apart.
+  static void gather(const T *from, int64_t stride, int64_t count, T *to) {
+    if (stride == 1)
+      std::copy_n(from, count, to);
+    else if (stride == 2) // vectorized
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = from[i * 2];
+    else
+      for (int64_t i = 0; i < count; ++i)
+        to[i] = from[i * stride];
   }
 
   /// Loads elements, the last dimension's stride apart.
   void load(const T *from, int64_t count, F *to) const {
     const int64_t stride = args.stride[dims - 1];
     if constexpr (std::is_same_v<T, F>) {
-      if (stride == 1)
-        std::copy_n(from, count, to);
-      else
-        for (int64_t i = 0; i < count; ++i)
-          to[i] = from[i * stride];
+      gather(from, stride, count, to);
     } else {
       T gathered[128];
-      for (int64_t i = 0; i < count && stride != 1; ++i)
-        gathered[i] = from[i * stride];
+      if (stride != 1)
+        gather(from, stride, count, gathered);
       convertToF32(dtype, stride == 1 ? from : gathered, to, count);
     }
   }
@@ -283,9 +333,7 @@ private:
     constexpr int64_t width = sizeof(F) / sizeof(float);
     F *packed = reinterpret_cast<F *>(state.getFloats(
         (packedSize + (isDirect ? 0 : m * n + numWindows)) * width));
-    for (int64_t j = 0; j < n; j += panelColumns)
-      packPanel(block.group, block.begin + j, std::min(panelColumns, n - j),
-                packed + j * depth);
+    pack(block, packed);
 
     Matrix<const F> left{weight + block.group * m * depth, depth, 1};
     Epilogue<F> epilogue;

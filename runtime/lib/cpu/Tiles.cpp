@@ -18,65 +18,89 @@ using namespace tprt;
 static constexpr int64_t blockRows = 264;
 static constexpr int64_t maxDepth = 384;
 
-/// One tile: rows x columns elements of C = a * panel, over `depth` terms. The
-/// sums start from `init`, a row of the tile's width, from `rowInit`, a column
-/// of its height, or from zero if both are null. If `addend`, which may be C,
-/// isn't null, it is added to them.
+/// The size up to which B stays in the second-level cache while A is read.
+static constexpr int64_t maxKeptBytes = 1 << 19;
+
+/// One tile: rows x columns elements of C = a * panel, over `depth` terms, with
+/// the biases, the addend and, if it is relu, the activation of `epilogue`,
+/// whose bias is as wide as the tile. The sums start from the bias.
 template <typename T>
 using TileFunction = void (*)(int64_t depth, const T *a, int64_t rowA,
-                              int64_t colA, const T *panel, const T *init,
-                              const T *rowInit, T *c, int64_t rowC,
-                              const T *addend, int64_t rowAddend);
+                              int64_t colA, const T *panel,
+                              const Epilogue<T> &epilogue, T *c, int64_t rowC);
 
 static constexpr int maxTileRows = 12;
 
 namespace {
 
-/// The tiles of one instruction set, by their number of rows, and the function
-/// that packs `given` columns of B for them.
+/// The tiles of one instruction set, by their number of rows; tiles of half a
+/// panel's columns; and the function that packs `given` columns of B for them.
 template <typename T>
 struct TileSet {
   int64_t rows, columns;
-  std::array<TileFunction<T>, maxTileRows + 1> functions;
+  std::array<TileFunction<T>, maxTileRows + 1> functions, narrowFunctions;
   void (*packPanel)(Matrix<const T> source, int64_t k, int64_t given, T *panel);
 };
 
 } // namespace
 
-template <typename T, int vectorBytes, int numVectors, int rows>
+/// A loop over the sums of a tile. It is unrolled early, so that they stay in
+/// registers.
+#define TPRT_FOR_SUMS(I, V)                                                    \
+  _Pragma("GCC unroll 12") for (int I = 0; I < rows; ++I)                      \
+      _Pragma("GCC unroll 12") for (int V = 0; V < numVectors; ++V)
+
+template <typename T, int vectorBytes, int panelVectors, int numVectors,
+          int rows>
 TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
-                              int64_t colA, const T *panel, const T *init,
-                              const T *rowInit, T *c, int64_t rowC,
-                              const T *addend, int64_t rowAddend) {
+                              int64_t colA, const T *panel,
+                              const Epilogue<T> &epilogue, T *c, int64_t rowC) {
   typedef T Vector
       __attribute__((vector_size(vectorBytes), aligned(alignof(T)), may_alias));
   constexpr int width = vectorBytes / sizeof(T);
+  const T *init = epilogue.bias, *rowInit = epilogue.rowBias;
+  const T *addend = epilogue.addend;
   Vector sums[rows][numVectors];
+  TPRT_FOR_SUMS(i, v) {
+    sums[i][v] = init      ? *reinterpret_cast<const Vector *>(init + v * width)
+                 : rowInit ? Vector{} + rowInit[i]
+                           : Vector{};
+  }
+  // C and the addend may be in memory, and have time to arrive.
   for (int i = 0; i < rows; ++i)
-    for (int v = 0; v < numVectors; ++v)
-      sums[i][v] = init ? *reinterpret_cast<const Vector *>(init + v * width)
-                   : rowInit ? Vector{} + rowInit[i]
-                             : Vector{};
+    for (int at = 0; at < numVectors * width; at += 64 / sizeof(T)) {
+      __builtin_prefetch(c + i * rowC + at, /*write*/ 1);
+      if (addend)
+        __builtin_prefetch(addend + i * epilogue.rowAddend + at);
+    }
   for (int64_t p = 0; p < depth; ++p) {
     Vector right[numVectors];
     for (int v = 0; v < numVectors; ++v)
       right[v] = *reinterpret_cast<const Vector *>(
-          panel + (p * numVectors + v) * width);
+          panel + (p * panelVectors + v) * width);
     for (int i = 0; i < rows; ++i) {
       T left = a[i * rowA + p * colA];
       for (int v = 0; v < numVectors; ++v)
         sums[i][v] += left * right[v];
     }
   }
-  for (int i = 0; i < rows; ++i)
-    for (int v = 0; v < numVectors; ++v) {
-      Vector &to = *reinterpret_cast<Vector *>(c + i * rowC + v * width);
-      to = addend ? *reinterpret_cast<const Vector *>(addend + i * rowAddend +
-                                                      v * width) +
-                        sums[i][v]
-                  : sums[i][v];
+  if (addend) {
+    TPRT_FOR_SUMS(i, v) {
+      sums[i][v] += *reinterpret_cast<const Vector *>(
+          addend + i * epilogue.rowAddend + v * width);
     }
+  }
+  if (epilogue.activation == TPRT_RELU) {
+    TPRT_FOR_SUMS(i, v) {
+      sums[i][v] = sums[i][v] <= 0 ? Vector{} : sums[i][v]; // NaN stays
+    }
+  }
+  TPRT_FOR_SUMS(i, v) {
+    *reinterpret_cast<Vector *>(c + i * rowC + v * width) = sums[i][v];
+  }
 }
+
+#undef TPRT_FOR_SUMS
 
 /// Transposes a square of `rows` in place. In step d, in every 2d x 2d square,
 /// the d x d blocks to the right of the diagonal and below it are swapped.
@@ -133,14 +157,12 @@ TPRT_INLINE void packPanel(Matrix<const T> source, int64_t k, int64_t given,
 /// The tiles of an instruction set: registers for rows * vectors sums, for a
 /// row of the panel, and for an element of A.
 #define TPRT_TILES(NAME, TARGET, BYTES, VECTORS, ROWS)                         \
-  template <typename T, int rows>                                              \
-  TARGET static void NAME##Tile(int64_t depth, const T *a, int64_t rowA,       \
-                                int64_t colA, const T *panel, const T *init,   \
-                                const T *rowInit, T *c, int64_t rowC,          \
-                                const T *addend, int64_t rowAddend) {          \
-    multiplyTile<T, BYTES, VECTORS, rows>(depth, a, rowA, colA, panel, init,   \
-                                          rowInit, c, rowC, addend,            \
-                                          rowAddend);                          \
+  template <typename T, int vectors, int rows>                                 \
+  TARGET static void NAME##Tile(                                               \
+      int64_t depth, const T *a, int64_t rowA, int64_t colA, const T *panel,   \
+      const Epilogue<T> &epilogue, T *c, int64_t rowC) {                       \
+    multiplyTile<T, BYTES, VECTORS, vectors, rows>(depth, a, rowA, colA,       \
+                                                   panel, epilogue, c, rowC);  \
   }                                                                            \
   template <typename T>                                                        \
   TARGET static void NAME##PackPanel(Matrix<const T> source, int64_t k,        \
@@ -149,9 +171,11 @@ TPRT_INLINE void packPanel(Matrix<const T> source, int64_t k, int64_t given,
   }                                                                            \
   template <typename T>                                                        \
   static TileSet<T> NAME##Tiles() {                                            \
-    TileSet<T> set{ROWS, BYTES / sizeof(T) * VECTORS, {}, NAME##PackPanel<T>}; \
+    TileSet<T> set{                                                            \
+        ROWS, BYTES / sizeof(T) * VECTORS, {}, {}, NAME##PackPanel<T>};        \
     [&]<int... i>(std::integer_sequence<int, i...>) {                          \
-      ((set.functions[i + 1] = NAME##Tile<T, i + 1>), ...);                    \
+      ((set.functions[i + 1] = NAME##Tile<T, VECTORS, i + 1>), ...);           \
+      ((set.narrowFunctions[i + 1] = NAME##Tile<T, VECTORS / 2, i + 1>), ...); \
     }(std::make_integer_sequence<int, ROWS>());                                \
     return set;                                                                \
   }
@@ -197,19 +221,28 @@ void tprt::pack(Matrix<const T> source, int64_t k, int64_t n, T *packed) {
 
 /// Computes the last columns of C, which are fewer than a tile has.
 template <typename T>
-static void multiplyEdge(TileFunction<T> function, int64_t rows,
-                         int64_t columns, int64_t given, int64_t depth,
-                         Matrix<const T> a, const T *panel, const T *init,
-                         const T *rowInit, T *c, int64_t rowC, const T *addend,
-                         int64_t rowAddend) {
-  alignas(64) T tile[maxTileRows * 128 / sizeof(T)];
-  function(depth, a.data, a.row, a.col, panel, init, rowInit, tile, columns,
-           /*addend=*/nullptr, 0);
+static void multiplyEdge(const TileSet<T> &tiles, int64_t rows, int64_t given,
+                         int64_t depth, Matrix<const T> a, const T *panel,
+                         const Epilogue<T> &epilogue, T *c, int64_t rowC) {
+  constexpr int64_t width = 128 / sizeof(T);
+  alignas(64) T tile[maxTileRows * width] = {}, bias[width] = {};
+  Epilogue<T> inTile = epilogue;
+  if (epilogue.bias) {
+    std::copy_n(epilogue.bias, given, bias);
+    inTile.bias = bias;
+  }
+  if (epilogue.addend) {
+    for (int64_t i = 0; i < rows; ++i)
+      std::copy_n(epilogue.addend + i * epilogue.rowAddend, given,
+                  tile + i * width);
+    inTile.addend = tile;
+    inTile.rowAddend = width;
+  }
+  bool isNarrow = given <= tiles.columns / 2;
+  (isNarrow ? tiles.narrowFunctions : tiles.functions)[rows](
+      depth, a.data, a.row, a.col, panel, inTile, tile, width);
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < given; ++j) {
-      T sum = tile[i * columns + j];
-      c[i * rowC + j] = addend ? addend[i * rowAddend + j] + sum : sum;
-    }
+    std::copy_n(tile + i * width, given, c + i * rowC);
 }
 
 /// Computes `height` rows of the product, over `depth` terms, the first of
@@ -220,44 +253,51 @@ static void multiplyBlock(const TileSet<T> &tiles, int64_t height, int64_t n,
                           int64_t begin, int64_t depth, Matrix<const T> a,
                           Packed<T> b, T *c, int64_t rowC,
                           const Epilogue<T> &epilogue) {
-  alignas(64) T init[128 / sizeof(T)] = {};
-  bool isChanged = epilogue.activation != TPRT_NO_ACTIVATION || epilogue.factor;
+  bool isChanged =
+      epilogue.factor || (epilogue.activation != TPRT_NO_ACTIVATION &&
+                          epilogue.activation != TPRT_RELU);
   // Tiles of about equal height, because a low one at the end would be slow.
   int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
-  const int64_t size = depth * tiles.columns;
-  for (int64_t j = 0; j < n; j += tiles.columns) {
-    const T *panel = b.data + j * b.rows + begin * tiles.columns;
+  auto getTop = [&](int64_t t) { return height * t / numTiles; };
+  auto getPanel = [&](int64_t j) {
+    return b.data + j * b.rows + begin * tiles.columns;
+  };
+  auto multiplyAt = [&](int64_t t, int64_t j) __attribute__((always_inline)) {
+    int64_t top = getTop(t), rows = getTop(t + 1) - top;
     int64_t given = std::min(tiles.columns, n - j);
-    if (epilogue.bias)
-      std::copy_n(epilogue.bias + j, given, init);
+    Matrix<const T> block{&a.at(top, 0), a.row, a.col};
+    const Epilogue<T> part = epilogue.at(top, j);
+    T *corner = c + top * rowC + j;
+    if (given == tiles.columns)
+      tiles.functions[rows](depth, block.data, a.row, a.col, getPanel(j), part,
+                            corner, rowC);
+    else
+      multiplyEdge(tiles, rows, given, depth, block, getPanel(j), part, corner,
+                   rowC);
+    if (isChanged) // while the tile is in the first-level cache
+      activate(part.activation, rows, given, corner, rowC, part.factor,
+               part.rowFactor);
+  };
+  const int64_t size = depth * tiles.columns;
+  if (getPackedSize<T>(depth, n) * static_cast<int64_t>(sizeof(T)) <=
+      maxKeptBytes) {
+    // All of B stays in the second-level cache. C is written row by row, which
+    // memory serves faster than columns.
+    for (int64_t t = 0; t < numTiles; ++t)
+      for (int64_t j = 0; j < n; j += tiles.columns)
+        multiplyAt(t, j);
+    return;
+  }
+  for (int64_t j = 0; j < n; j += tiles.columns)
     for (int64_t t = 0; t < numTiles; ++t) {
-      int64_t top = height * t / numTiles;
-      int64_t rows = height * (t + 1) / numTiles - top;
       // Weights come from memory, so each tile prefetches a part of the next
       // panel.
-      if (j + tiles.columns < n) {
-        const T *next = panel + b.rows * tiles.columns;
+      if (j + tiles.columns < n)
         for (int64_t at = size * t / numTiles; at < size * (t + 1) / numTiles;
              at += 64 / sizeof(T))
-          __builtin_prefetch(next + at);
-      }
-      Matrix<const T> block{&a.at(top, 0), a.row, a.col};
-      Epilogue<T> part = epilogue.at(top, j);
-      const T *start = part.bias ? init : nullptr;
-      T *corner = c + top * rowC + j;
-      TileFunction<T> function = tiles.functions[rows];
-      if (given == tiles.columns)
-        function(depth, block.data, a.row, a.col, panel, start, part.rowBias,
-                 corner, rowC, part.addend, part.rowAddend);
-      else
-        multiplyEdge(function, rows, tiles.columns, given, depth, block, panel,
-                     start, part.rowBias, corner, rowC, part.addend,
-                     part.rowAddend);
-      if (isChanged) // while the tile is in the first-level cache
-        activate(part.activation, rows, given, corner, rowC, part.factor,
-                 part.rowFactor);
+          __builtin_prefetch(getPanel(j + tiles.columns) + at);
+      multiplyAt(t, j);
     }
-  }
 }
 
 /// Like multiplyBlock, for a block of A that is stored by columns. It copies
