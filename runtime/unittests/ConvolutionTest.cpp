@@ -17,20 +17,22 @@ static int64_t multiply(const int64_t (&sizes)[3]) {
 namespace {
 /// The operands of a convolution; the optional ones may be empty.
 struct Operands {
-  explicit Operands(const tprt_convolution_args &args, bool hasBias = false,
-                    bool hasAddend = false) {
+  explicit Operands(const tprt_convolution_args &args, bool hasScale = false,
+                    bool hasBias = false, bool hasAddend = false) {
     int64_t channels = args.groups * args.out_channels;
     numOutputs = args.batch * channels * multiply(args.count);
     input = makeFloats(
         args.batch * args.groups * args.in_channels * multiply(args.size), 1);
     weight = makeFloats(channels * args.in_channels * multiply(args.window), 2);
+    if (hasScale)
+      scale = makeFloats(channels, 5);
     if (hasBias)
       bias = makeFloats(channels, 3);
     if (hasAddend)
       addend = makeFloats(numOutputs, 4);
   }
 
-  std::vector<float> input, weight, bias, addend;
+  std::vector<float> input, weight, scale, bias, addend;
   int64_t numOutputs;
 };
 } // namespace
@@ -45,7 +47,7 @@ static std::vector<double> getExpected(const tprt_convolution_args &args,
       for (int64_t p = 0; p < multiply(args.count); ++p) {
         int64_t position[3] = {p / (counts[1] * counts[2]),
                                p / counts[2] % counts[1], p % counts[2]};
-        double sum = operands.bias.empty() ? 0 : operands.bias[m];
+        double sum = 0;
         for (int64_t c = 0; c < args.in_channels; ++c)
           for (int64_t k = 0; k < multiply(args.window); ++k) {
             int64_t element[3] = {k / (args.window[1] * args.window[2]),
@@ -67,6 +69,10 @@ static std::vector<double> getExpected(const tprt_convolution_args &args,
                                          multiply(args.window) +
                                      k];
           }
+        if (!operands.scale.empty())
+          sum *= operands.scale[m];
+        if (!operands.bias.empty())
+          sum += operands.bias[m];
         if (!operands.addend.empty())
           sum += operands.addend[output.size()];
         output.push_back(args.activation == TPRT_RELU ? std::max(sum, 0.0)
@@ -89,12 +95,14 @@ static std::vector<double> compute(const tprt_convolution_args &args,
                                    const Operands &operands,
                                    int64_t numThreads) {
   auto input = castTo<T>(operands.input), weight = castTo<T>(operands.weight),
-       bias = castTo<T>(operands.bias), addend = castTo<T>(operands.addend);
+       scale = castTo<T>(operands.scale), bias = castTo<T>(operands.bias),
+       addend = castTo<T>(operands.addend);
   std::vector<T> output(operands.numOutputs, castElement<T>(99.0f));
   GemmState state;
   state.setThreads(numThreads);
   convolution(args,
               {input.data(), weight.data(),
+               scale.empty() ? nullptr : scale.data(),
                bias.empty() ? nullptr : bias.data(),
                addend.empty() ? nullptr : addend.data(), output.data()},
               state);
@@ -113,9 +121,9 @@ static void expectNear(const std::vector<double> &found,
         << "element " << i;
 }
 
-static void check(const tprt_convolution_args &given, bool hasBias,
-                  bool hasAddend, int64_t numThreads) {
-  Operands operands(given, hasBias, hasAddend);
+static void check(const tprt_convolution_args &given, bool hasScale,
+                  bool hasBias, bool hasAddend, int64_t numThreads) {
+  Operands operands(given, hasScale, hasBias, hasAddend);
   tprt_convolution_args args = given;
   std::vector<double> expected = getExpected(args, operands);
   args.dtype = TPRT_F32;
@@ -125,7 +133,8 @@ static void check(const tprt_convolution_args &given, bool hasBias,
 
   Operands rounded = operands;
   for (std::vector<float> *values :
-       {&rounded.input, &rounded.weight, &rounded.bias, &rounded.addend})
+       {&rounded.input, &rounded.weight, &rounded.scale, &rounded.bias,
+        &rounded.addend})
     for (float &value : *values)
       value = castElement<float>(castElement<BFloat16>(value));
   args.dtype = TPRT_BF16;
@@ -184,20 +193,23 @@ TEST(ConvolutionTest, FollowsItsDefinition) {
       }
     }
     SCOPED_TRACE("trial " + std::to_string(trial));
-    check(args, draw(0, 1), draw(0, 1), draw(1, 3));
+    check(args, draw(0, 1), draw(0, 1), draw(0, 1), draw(1, 3));
     if (HasFatalFailure())
       return;
   }
 }
 
-// Blocks of several images, and several blocks of an image.
+// Blocks of several images, several blocks of an image, and sums in several
+// parts.
 TEST(ConvolutionTest, ComputesBlocksOfAnySize) {
   for (auto [batch, channels, size] :
-       {std::array<int64_t, 3>{4, 16, 7}, {5, 40, 14}, {2, 3, 70}}) {
+       {std::array<int64_t, 3>{4, 16, 7}, {5, 48, 14}, {2, 3, 70}}) {
     tprt_convolution_args args = getImages(batch, channels, size);
     args.activation = TPRT_RELU;
-    check(args, true, true, 1);
-    check(args, true, false, 2);
+    for (bool hasScale : {false, true}) {
+      check(args, hasScale, true, true, 1);
+      check(args, hasScale, true, false, 2);
+    }
   }
 }
 
@@ -205,7 +217,7 @@ TEST(ConvolutionTest, ComputesBlocksOfAnySize) {
 // other sizes.
 TEST(ConvolutionTest, ResultsDependOnNeitherThreadsNorBatch) {
   tprt_convolution_args args = getImages(6, 24, 14);
-  Operands operands(args, /*hasBias=*/true);
+  Operands operands(args, /*hasScale=*/true, /*hasBias=*/true);
   std::vector<double> expected = compute<float>(args, operands, 1);
   EXPECT_EQ(compute<float>(args, operands, 3), expected);
   args.batch = 1;
@@ -217,13 +229,14 @@ TEST(ConvolutionTest, ResultsDependOnNeitherThreadsNorBatch) {
 TEST(ConvolutionTest, TheAddendMayBeTheOutput) {
   for (int64_t size : {7, 16}) {
     tprt_convolution_args args = getImages(3, 5, size);
-    Operands operands(args, /*hasBias=*/false, /*hasAddend=*/true);
+    Operands operands(args, /*hasScale=*/false, /*hasBias=*/false,
+                      /*hasAddend=*/true);
     std::vector<double> expected = getExpected(args, operands);
     std::vector<float> output = operands.addend;
     GemmState state;
     convolution(args,
                 {operands.input.data(), operands.weight.data(), nullptr,
-                 output.data(), output.data()},
+                 nullptr, output.data(), output.data()},
                 state);
     expectNear({output.begin(), output.end()}, expected, 1e-4);
   }

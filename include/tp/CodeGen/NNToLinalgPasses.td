@@ -36,12 +36,13 @@ def ConvertConvolutionToTPRT : Pass<"convert-convolution-to-tprt"> {
   let summary = "Turn convolutions and what follows them into ops of the runtime";
   let description = [{
     `nn.convolution` with up to three spatial dimensions becomes `tprt.convolution`, which reads its
-    windows where they are. The ops after it become its bias, its addend and its activation, if
-    nothing else reads the values in between: what is added to each channel, one tensor that is
-    added, and an activation. In f32 and f64 the factors of channels become factors of the weight,
-    as those of a batch normalization with known statistics, but not in training steps, where a
-    value needs the same bits whenever it is computed. Programs for devices, and depthwise
-    convolutions, whose products would be of vectors, are left to `--convert-nn-to-linalg`.
+    windows where they are. The ops after it become its scale, its bias, its addend and its
+    activation, if nothing else reads the values in between: factors of channels, what is added to
+    each channel, one tensor that is added, and an activation. So a batch normalization with known
+    statistics costs a few operations per channel. Factors become a scale only in f32 and f64, and
+    not in training steps, where a value needs the same bits whenever it is computed. Programs for
+    devices, and depthwise convolutions, whose products would be of vectors, are left to
+    `--convert-nn-to-linalg`.
 
     ```mlir
     %1 = nn.convolution %x, %w stride [1] padding [1] dilation [1]

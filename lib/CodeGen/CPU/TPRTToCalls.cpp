@@ -348,6 +348,7 @@ class ConvertTPRTToCalls
         {context,
          getAddress(b, loc, "convolution_args_", getRuntimeArguments(op)),
          getPointer(b, op.getInput()), getPointer(b, op.getWeight()),
+         getPointerOrNull(b, loc, op.getScale()),
          getPointerOrNull(b, loc, op.getBias()),
          getPointerOrNull(b, loc, op.getAddend()),
          getPointer(b, op.getOutput())});

@@ -6,7 +6,7 @@
 //
 //   relu((conv(x, w) - mean) * scale + shift + y)
 //
-// is conv(x, w * scale), to which shift - mean * scale and y are added.
+// is relu(conv(x, w) * scale + (shift - mean * scale) + y).
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,18 +82,12 @@ public:
         bias = bias ? expr::add(b, bias, operand) : operand;
       }
     }
-    if (scale) {
-      SmallVector<int64_t> ofScale(n + 2, 1);
-      ofScale[0] = channels;
-      weight = expr::mul(b, weight, expr::reshape(b, scale, ofScale));
-    }
-
     b.setLoc(b.getFusedLoc(locations));
     auto type = op.getType().clone(shape);
     if (addend)
       addend = expr::reshape(b, addend, shape);
     auto call = tprt::ConvolutionOp::create(
-        b, type, input, weight, bias, addend, buildEmpty(b, type),
+        b, type, input, weight, scale, bias, addend, buildEmpty(b, type),
         activation ? tprt::ActivationAttr::get(b.getContext(), *activation)
                    : nullptr,
         groups, op.getStride(), op.getPadding(), op.getDilation());

@@ -65,11 +65,11 @@ LogicalResult ConvolutionOp::verify() {
                        "output (b, g * m, p…) for g = ")
            << groups << " groups and " << n << " spatial dimensions, found "
            << input << ", " << weight << " and " << output;
-  if (getBias() &&
-      getShaped(getBias()).getShape() != weight.getShape().take_front(1))
-    return emitOpError("needs a bias of ")
-           << weight.getDimSize(0) << " elements, found "
-           << getBias().getType();
+  for (auto [name, value] :
+       {std::pair("scale", getScale()), std::pair("bias", getBias())})
+    if (value && getShaped(value).getShape() != weight.getShape().take_front(1))
+      return emitOpError("needs a ") << name << " of " << weight.getDimSize(0)
+                                     << " elements, found " << value.getType();
   if (getAddend() && getShaped(getAddend()).getShape() != output.getShape())
     return emitOpError("needs an addend like the output ")
            << output << ", found " << getAddend().getType();

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 6
+#define TPRT_ABI_VERSION 7
 
 /// The value of "schema" in a manifest.
 #define TPRT_MANIFEST_SCHEMA 5
@@ -270,15 +270,15 @@ TPRT_API int32_t tprt_attention_gradient(
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
 
-/// output = activation(convolution(input, weight) (+ bias of the channel) (+
-/// addend)). `bias` is null or holds an element per output channel. `addend` is
-/// null or like the output, which it may be. f16 and bf16 are computed in f32
-/// and rounded once.
+/// output = activation(convolution(input, weight) (* scale of the channel) (+
+/// bias of the channel) (+ addend)). `scale` and `bias` are null or hold an
+/// element per output channel. `addend` is null or like the output, which it
+/// may be. f16 and bf16 are computed in f32 and rounded once.
 TPRT_API int32_t tprt_convolution(tprt_rank *ctx,
                                   const tprt_convolution_args *args,
                                   const void *input, const void *weight,
-                                  const void *bias, const void *addend,
-                                  void *output);
+                                  const void *scale, const void *bias,
+                                  const void *addend, void *output);
 
 /// For each group g, its rows of C = its rows of A * B[g]; rows in no group
 /// become 0, and those in several ones a sum. With sums_rows, C[g] = (its rows of A)^T * its rows of B. f16 and

@@ -130,6 +130,8 @@ public:
     int64_t numChannels = args.groups * args.out_channels;
     weight = widen(static_cast<const T *>(operands.weight), numChannels * depth,
                    wideWeight);
+    scale =
+        widen(static_cast<const T *>(operands.scale), numChannels, wideScale);
     bias = widen(static_cast<const T *>(operands.bias), numChannels, wideBias);
     makeBlocks();
   }
@@ -337,6 +339,8 @@ private:
 
     Matrix<const F> left{weight + block.group * m * depth, depth, 1};
     Epilogue<F> epilogue;
+    if (scale)
+      epilogue.rowScale = scale + block.group * m;
     if (bias)
       epilogue.rowBias = bias + block.group * m;
     if constexpr (std::is_same_v<T, F>)
@@ -404,8 +408,8 @@ private:
   int64_t numWindows;  ///< of an image
   int64_t depth;       ///< terms of a sum
   int64_t panelColumns;
-  const F *weight, *bias;
-  std::vector<F> wideWeight, wideBias;
+  const F *weight, *scale, *bias;
+  std::vector<F> wideWeight, wideScale, wideBias;
   std::vector<Block> blocks;
 };
 

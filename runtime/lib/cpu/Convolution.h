@@ -11,6 +11,7 @@ namespace tprt {
 
 struct ConvolutionOperands {
   const void *input, *weight;
+  const void *scale;  ///< may be null
   const void *bias;   ///< may be null
   const void *addend; ///< may be null
   void *output;

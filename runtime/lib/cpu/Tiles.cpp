@@ -22,8 +22,9 @@ static constexpr int64_t maxDepth = 384;
 static constexpr int64_t maxKeptBytes = 1 << 19;
 
 /// One tile: rows x columns elements of C = a * panel, over `depth` terms, with
-/// the biases, the addend and, if it is relu, the activation of `epilogue`,
-/// whose bias is as wide as the tile. The sums start from the bias.
+/// the scale, the biases, the addend and, if it is relu, the activation of
+/// `epilogue`, whose bias is as wide as the tile. Without a scale, the sums
+/// start from the bias.
 template <typename T>
 using TileFunction = void (*)(int64_t depth, const T *a, int64_t rowA,
                               int64_t colA, const T *panel,
@@ -58,8 +59,9 @@ TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
   typedef T Vector
       __attribute__((vector_size(vectorBytes), aligned(alignof(T)), may_alias));
   constexpr int width = vectorBytes / sizeof(T);
-  const T *init = epilogue.bias, *rowInit = epilogue.rowBias;
+  const T *rowScale = epilogue.rowScale, *rowBias = epilogue.rowBias;
   const T *addend = epilogue.addend;
+  const T *init = epilogue.bias, *rowInit = rowScale ? nullptr : rowBias;
   Vector sums[rows][numVectors];
   TPRT_FOR_SUMS(i, v) {
     sums[i][v] = init      ? *reinterpret_cast<const Vector *>(init + v * width)
@@ -82,6 +84,11 @@ TPRT_INLINE void multiplyTile(int64_t depth, const T *a, int64_t rowA,
       T left = a[i * rowA + p * colA];
       for (int v = 0; v < numVectors; ++v)
         sums[i][v] += left * right[v];
+    }
+  }
+  if (rowScale) {
+    TPRT_FOR_SUMS(i, v) {
+      sums[i][v] = sums[i][v] * rowScale[i] + (rowBias ? rowBias[i] : T(0));
     }
   }
   if (addend) {

@@ -58,7 +58,9 @@ template <typename T>
 struct Epilogue {
   const T *bias = nullptr;    ///< null, or an element per column
   const T *rowBias = nullptr; ///< null, or an element per row
-  const T *addend = nullptr;  ///< null, or m x n; may be C
+  /// null, or a factor per row for A * B; only without `bias`
+  const T *rowScale = nullptr;
+  const T *addend = nullptr; ///< null, or m x n; may be C
   int64_t rowAddend = 0;
   int64_t activation = TPRT_NO_ACTIVATION;
   const T *factor = nullptr; ///< null, or m x n
@@ -71,6 +73,8 @@ struct Epilogue {
       part.bias += column;
     if (rowBias)
       part.rowBias += row;
+    if (rowScale)
+      part.rowScale += row;
     if (addend)
       part.addend += row * rowAddend + column;
     if (factor)
@@ -79,9 +83,9 @@ struct Epilogue {
   }
 };
 
-/// C = activation(A * B (+ bias in every row, or rowBias in every column) (+
-/// addend)) (* factor). A is m x k, B the first k rows and n columns of what was
-/// packed, C is m x n with unit column stride.
+/// C = activation(A * B (* rowScale in every column) (+ bias in every row, or
+/// rowBias in every column) (+ addend)) (* factor). A is m x k, B the first k
+/// rows and n columns of what was packed, C is m x n with unit column stride.
 template <typename T>
 void multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const T> a,
                     Packed<T> b, T *c, int64_t rowC,

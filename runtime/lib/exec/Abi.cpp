@@ -158,10 +158,11 @@ static void requireHost(const tprt_rank &rank) {
 
 int32_t tprt_convolution(tprt_rank *ctx, const tprt_convolution_args *args,
                          const void *input, const void *weight,
-                         const void *bias, const void *addend, void *output) {
+                         const void *scale, const void *bias,
+                         const void *addend, void *output) {
   return guarded(*ctx, [&] {
     requireHost(*ctx);
-    convolution(*args, {input, weight, bias, addend, output}, ctx->gemm);
+    convolution(*args, {input, weight, scale, bias, addend, output}, ctx->gemm);
   });
 }
 

@@ -10,9 +10,7 @@
 // CHECK: %[[B1:.+]] = nn.mul %[[B0]], %[[F1]]
 // CHECK: %[[S:.+]] = nn.reshape %[[SHIFT]]
 // CHECK: %[[B2:.+]] = nn.add %[[B1]], %[[S]]
-// CHECK: %[[F:.+]] = nn.reshape %[[F1]] : tensor<6xf32> -> tensor<6x1x1x1xf32>
-// CHECK: %[[V:.+]] = nn.mul %[[W]], %[[F]]
-// CHECK: %[[R:.+]] = tprt.convolution %[[X]], %[[V]] bias %[[B2]] addend %[[Y]] activation relu into %{{.+}} groups 1 stride [2, 2] padding [1, 1] dilation [1, 1]
+// CHECK: %[[R:.+]] = tprt.convolution %[[X]], %[[W]] scale %[[F1]] bias %[[B2]] addend %[[Y]] activation relu into %{{.+}} groups 1 stride [2, 2] padding [1, 1] dilation [1, 1]
 // CHECK-NOT: nn.
 // CHECK: return %[[R]]
 func.func @block(%x: tensor<2x4x8x8xf32>, %w: tensor<6x4x3x3xf32>, %mean: tensor<6x1x1xf32>, %scale: tensor<6xf32>, %shift: tensor<1x6x1x1xf32>,
@@ -79,7 +77,7 @@ func.func @read(%x: tensor<2x4x4xf32>, %w: tensor<4x4x1xf32>, %u: tensor<4x1xf32
 
 // -----
 
-// In 16 bits a factor of the weight would be rounded.
+// In 16 bits the op before the factor rounds.
 
 // CHECK-LABEL: @narrow
 // CHECK: tprt.convolution %{{[a-z0-9]+}}, %{{[a-z0-9]+}} bias %{{[a-z0-9]+}} into

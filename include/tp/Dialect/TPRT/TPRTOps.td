@@ -353,17 +353,17 @@ def TPRT_ConvolutionOp : TPRT_DestinationOp<"convolution", "false", "Equivalent"
                                              DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
   let summary = "Convolve, and add and apply what follows";
   let description = [{
-    `output = activation(convolution(input, weight) (+ bias) (+ addend))`, as PyTorch's `conv1d` to
-    `conv3d` and `nn.convolution` define it: the input is (b, groups · c, s…), the weight (groups ·
-    m, c, k…), the output (b, groups · m, p…). The bias has an element for each output channel, the
-    addend is like the output. f16 and bf16 are computed in f32 and rounded once, at the end.
-    `nn.convolution` and the ops after it become this op.
+    `output = activation(convolution(input, weight) (* scale) (+ bias) (+ addend))`, as PyTorch's
+    `conv1d` to `conv3d` and `nn.convolution` define it: the input is (b, groups · c, s…), the
+    weight (groups · m, c, k…), the output (b, groups · m, p…). Scale and bias have an element for
+    each output channel, the addend is like the output. f16 and bf16 are computed in f32 and rounded
+    once, at the end. `nn.convolution` and the ops after it become this op.
 
     ```mlir
-    %r = tprt.convolution %x, %w bias %b addend %y activation relu into %init
+    %r = tprt.convolution %x, %w scale %s bias %b addend %y activation relu into %init
         groups 1 stride [1, 1] padding [1, 1] dilation [1, 1]
-      : tensor<2x8x16x16xf32>, tensor<4x8x3x3xf32> bias tensor<4xf32> addend tensor<2x4x16x16xf32>
-        into tensor<2x4x16x16xf32> -> tensor<2x4x16x16xf32>
+      : tensor<2x8x16x16xf32>, tensor<4x8x3x3xf32> scale tensor<4xf32> bias tensor<4xf32>
+        addend tensor<2x4x16x16xf32> into tensor<2x4x16x16xf32> -> tensor<2x4x16x16xf32>
     ```
 
     **Constraints:** (C1) one element type, floating point; (C2) one to three spatial dimensions,
@@ -372,6 +372,7 @@ def TPRT_ConvolutionOp : TPRT_DestinationOp<"convolution", "false", "Equivalent"
   }];
   let arguments = (ins Arg<TPRT_Buffer, "input", [MemRead]>:$input,
                        Arg<TPRT_Buffer, "weight", [MemRead]>:$weight,
+                       Arg<Optional<TPRT_Buffer>, "a factor of each channel", [MemRead]>:$scale,
                        Arg<Optional<TPRT_Buffer>, "added to each channel", [MemRead]>:$bias,
                        Arg<Optional<TPRT_Buffer>, "added", [MemRead]>:$addend,
                        Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
@@ -381,10 +382,11 @@ def TPRT_ConvolutionOp : TPRT_DestinationOp<"convolution", "false", "Equivalent"
                        DenseI64ArrayAttr:$padding,
                        DenseI64ArrayAttr:$dilation);
   let assemblyFormat = [{
-    $input `,` $weight (`bias` $bias^)? (`addend` $addend^)? (`activation` $activation^)?
-    `into` $output `groups` $groups `stride` $stride `padding` $padding `dilation` $dilation
-    attr-dict `:` type($input) `,` type($weight) (`bias` type($bias)^)? (`addend` type($addend)^)?
-    `into` type($output) (`->` type($results)^)?
+    $input `,` $weight (`scale` $scale^)? (`bias` $bias^)? (`addend` $addend^)?
+    (`activation` $activation^)? `into` $output `groups` $groups `stride` $stride
+    `padding` $padding `dilation` $dilation attr-dict
+    `:` type($input) `,` type($weight) (`scale` type($scale)^)? (`bias` type($bias)^)?
+    (`addend` type($addend)^)? `into` type($output) (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
