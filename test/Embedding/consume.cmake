@@ -68,3 +68,17 @@ run(STATUS 1 EXPECT "no such option pln" COMMAND ${compiler} ${model} pln=${OUT}
 run(STATUS 1 EXPECT "no.mlir.*No such file" COMMAND ${compiler} ${OUT}/no.mlir plan=${OUT}/plan.yaml)
 run(STATUS 1 EXPECT "cannot write" COMMAND ${compiler} ${model} plan=${OUT}/plan.yaml ${OUT}/no/mlp.tpx)
 run(STATUS 1 EXPECT "no tp.mesh" COMMAND ${compiler} ${model} strict=true)
+
+file(READ ${model} text)
+string(REPLACE "tensor<8x" "tensor<6x" text "${text}")
+file(WRITE ${OUT}/short.mlir "${text}")
+set(compiler ${OUT}/build/programs-c)
+run(STATUS 0 COMMAND ${compiler} ${OUT}/both.tpx plan=${OUT}/plan.yaml ${OUT}/short.mlir ${model})
+run(STATUS 0 EXPECT "result0: 6x10xf32"
+  COMMAND ${PREFIX}/bin/tp-run ${OUT}/both.tpx --random 1 --program 0)
+run(STATUS 0 EXPECT "result0: 8x10xf32"
+  COMMAND ${PREFIX}/bin/tp-run ${OUT}/both.tpx --random 1 --program 1)
+string(REPLACE "16" "12" text "${text}")
+file(WRITE ${OUT}/other.mlir "${text}")
+run(STATUS 1 EXPECT "nothing compiled:.*'net1.weight' is 16x10xf32 in program '1', 12x10xf32 in '0'"
+  COMMAND ${compiler} ${OUT}/no.tpx plan=${OUT}/plan.yaml ${OUT}/other.mlir ${model})
