@@ -16,6 +16,7 @@ import torch
 
 ROOT = Path(os.path.relpath(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(ROOT / "tools/tp-import"))
+import tp_generation
 import tp_trace
 
 DTYPES = {torch.int64: "i64", torch.int32: "i32", torch.float32: "f32",
@@ -99,6 +100,55 @@ class Tools:
         self.call("tp-import", archive, *options, "-o", self.out / "model.mlir",
                   "--weights", self.out / "model.safetensors")
         return Model(self, list(inputs))
+
+    def import_decoder(self, model, **lengths):
+        """A decoder of transformers → the IR of the programs that generate, and their weights. `lengths` are those of
+        tp_generation.export."""
+        programs = []
+        for archive in tp_generation.export(model, self.out, **lengths):
+            programs.append(archive.with_suffix(".mlir"))
+            self.call("tp-import", archive, "-o", programs[-1], "--weights", self.out / "model.safetensors")
+        return Decoder(self, programs)
+
+
+class Decoder:
+    """The imported programs of a decoder, to be sharded over any number of ranks."""
+
+    def __init__(self, tools, programs):
+        self.tools = tools
+        self.programs = programs
+
+    def shard(self, plan, ranks):
+        """Apply the plan file over `ranks` ranks and compile the result."""
+        folder = self.tools.out / f"{plan.stem}-{ranks}"
+        folder.mkdir(exist_ok=True)
+        own_plan = folder / "plan.yaml"
+        own_plan.write_text(plan_for(plan, ranks))
+        sharded = []
+        for program in self.programs:
+            sharded.append(folder / program.name)
+            self.tools.call("tp-opt", program, f"--tp-parallelize=plan={own_plan}", "-o", sharded[-1])
+        self.tools.call("tp-compile", *sharded, "-o", folder / "model.tpx")
+        return Generator(self.tools, folder)
+
+
+class Generator:
+    """The compiled programs of a decoder."""
+
+    def __init__(self, tools, folder):
+        self.tools = tools
+        self.folder = folder
+
+    @property
+    def executed(self):
+        """What the last generation reported."""
+        return json.loads((self.folder / "run.json").read_text())
+
+    def generate(self, *options):
+        """Continue the prompts that `options` name; returns the new tokens, a list for each prompt."""
+        self.tools.call("tp-run", self.folder / "model.tpx", "--weights", self.tools.out / "model.safetensors", "--generate",
+                        "--json", self.folder / "run.json", *options)
+        return self.executed["tokens"]
 
 
 class Model:

@@ -20,6 +20,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import tp_tools
+from generate import charlm
 from llama import model
 
 BATCH, LENGTH = 8, 128
@@ -28,7 +29,6 @@ TOLERANCE = 1e-4
 # Bits a character that the mean over the second half, the second time through the text, must be below. Without training
 # they are log2 of the vocabulary, 6.9.
 STEPS, BITS = 400, 3.6
-PROMPT = "The "
 
 
 class Text:
@@ -80,29 +80,22 @@ def train_torch(module, text, training, steps):
     return losses
 
 
-def import_model(arguments, name, module, batch):
-    """Import the module for a batch of this size."""
-    tools = tp_tools.Tools(arguments.bin, arguments.out / name)
-    inputs = {"ids": torch.zeros(batch, LENGTH, dtype=torch.int64)}
+def import_model(arguments, module):
+    tools = tp_tools.Tools(arguments.bin, arguments.out / "train")
+    inputs = {"ids": torch.zeros(BATCH, LENGTH, dtype=torch.int64)}
     tp_tools.save_torchscript(module, inputs, tools.out / "model.pt")
     return tools.import_model(tools.out / "model.pt", inputs)
 
 
-def generate(artifact, weights, text, count, seed=0):
-    """Continue PROMPT by so many characters, each drawn from what the model expects."""
-    generator = np.random.default_rng(seed)
-    tokens = list(text.encode(PROMPT))
-    tools = artifact.model.tools
-    tools.echo = False
-    for _ in range(count):
-        window = tokens[-LENGTH:]
-        ids = np.zeros((1, LENGTH), np.int64)  # what follows the text doesn't reach back
-        ids[0, :len(window)] = window
-        np.save(tools.out / "ids.npy", ids)
-        logits = artifact.run(weights=weights)[0, len(window) - 1].astype(np.float64)
-        odds = np.exp((logits - logits.max()) / 0.7)
-        tokens.append(generator.choice(len(odds), p=odds / odds.sum()))
-    return text.decode(tokens)
+def write(arguments, text):
+    """Continue the prompt by so many characters, each drawn from what the model expects."""
+    trained, _ = charlm.load(arguments.out)
+    tools = tp_tools.Tools(arguments.bin, arguments.out / "write")
+    prompt = tools.out / "ids.npy"
+    np.save(prompt, text.encode(charlm.PROMPT).astype(np.int64))
+    generator = tools.import_decoder(trained, cache_length=LENGTH, prompt_lengths=[]).shard(HERE.parent / "generate/tp.yaml", 4)
+    [tokens] = generator.generate("--prompt-ids", prompt, "--max-new-tokens", str(arguments.characters), "--temperature", "0.7")
+    return charlm.PROMPT + text.decode(tokens)
 
 
 def main():
@@ -119,7 +112,7 @@ def main():
                           vocab_size=len(text.characters), max_seq_len=LENGTH)
     print(f"{len(text.tokens)} characters, {len(text.characters)} different ones", flush=True)
     module = model.build(config).train()
-    imported = import_model(arguments, "train", module, BATCH)
+    imported = import_model(arguments, module)
     step = imported.compile(HERE / "plan.yaml", imported.tools.out, f"train={HERE / 'train.yaml'}")
     tokens = arguments.out / "tokens.bin"
     text.tokens.tofile(tokens)
@@ -141,9 +134,8 @@ def main():
     if arguments.steps >= STEPS:
         good &= last <= BITS
 
-    written = import_model(arguments, "write", module.eval(), 1)
-    artifact = written.shard(HERE.parent / "llama/tp.yaml", 4)
-    print(f"\n{generate(artifact, step.trained, text, arguments.characters)}\n")
+    charlm.save_description(arguments.out, config, step.trained, text.characters)
+    print(f"\n{write(arguments, text)}\n")
     print(f"{time.perf_counter() - beginning:.0f} s in all")
     sys.exit(0 if good else 1)
 

@@ -8,8 +8,8 @@
 // A program generates if it takes `length` tokens of each of `batch` sequences
 // and keeps what it has computed of earlier ones in parameters that it updates,
 // the cache. An artifact has such a program of length 1, and may have longer
-// ones, which read prompts. Their tensors are those of transformers'
-// TorchExportableModuleWithStaticCache:
+// ones, which read prompts. Their tensors are those of tp_generation.py and of
+// transformers' TorchExportableModuleWithStaticCache:
 //
 //   input_ids       i64, batch x length
 //   cache_position  i64, length: where in the cache the tokens are
@@ -17,8 +17,11 @@
 //                   sequence
 //   attention_mask  a bool, an integer or a float, batch x size of the cache;
 //                   optional: 1 for the tokens that may be seen, else 0
+//   logits_to_keep  i64, 1; optional: the token whose logits the program gives,
+//                   counted from the first that it takes
 //   the output      f32, f16 or bf16, batch x length x vocabulary, or batch x
-//                   vocabulary: of the last token alone
+//                   vocabulary: of the last token alone; with logits_to_keep
+//                   batch x 1 x vocabulary
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +41,7 @@ struct GeneratorOptions {
   std::string cachePositions = "cache_position";
   std::string positionIds = "position_ids";
   std::string mask = "attention_mask";
+  std::string index = "logits_to_keep";
   std::string logits = "logits"; ///< matters with several outputs
   /// The number of tokens of each sequence that the cache holds. If 0, it is
   /// the mask's, or else the largest dimension 2 of the updated parameters of

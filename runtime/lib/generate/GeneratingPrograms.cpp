@@ -21,7 +21,7 @@ namespace {
 struct Examined {
   const Program &program;
   const GeneratorOptions &options;
-  GeneratingProgram found = {&program, 0, 0, true};
+  GeneratingProgram found = {&program, 0, 0, true, false};
   int64_t batchSize = 0, vocabularySize = 0;
   std::string problem = {};
 
@@ -80,6 +80,10 @@ bool Examined::examineOptionalInputs() {
                         std::to_string(batchSize) +
                             " x size of the cache, 1 for tokens that may be "
                             "seen");
+    } else if (input.name == options.index) {
+      if (input.dtype != Dtype::I64 || input.shape != Shape{1})
+        return failType("input", input, typeString(Dtype::I64, {1}));
+      found.takesIndex = true;
     } else {
       return fail("nothing is known about its input '" + input.name + "'");
     }
@@ -95,10 +99,12 @@ bool Examined::examineLogits() {
     return fail("of its " + std::to_string(outputs.size()) +
                 " outputs none is called '" + options.logits + "'");
   found.logits = logits - outputs.data();
-  found.hasEveryToken = logits->shape.size() == 3;
+  bool hasTokens = logits->shape.size() == 3;
+  int64_t numTokens = found.takesIndex ? 1 : found.length;
+  found.hasEveryToken = hasTokens && !found.takesIndex;
   Shape batch = {batchSize};
-  if (found.hasEveryToken)
-    batch.push_back(found.length);
+  if (hasTokens)
+    batch.push_back(numTokens);
   bool isNarrow = logits->dtype == Dtype::F32 || logits->dtype == Dtype::F16 ||
                   logits->dtype == Dtype::BF16;
   if (!isNarrow || logits->shape.size() != batch.size() + 1 ||
@@ -106,7 +112,7 @@ bool Examined::examineLogits() {
       logits->shape.back() == 0)
     return failType("output", *logits,
                     "f32, f16 or bf16 of " + std::to_string(batchSize) + " x " +
-                        std::to_string(found.length) + " x vocabulary, or " +
+                        std::to_string(numTokens) + " x vocabulary, or " +
                         std::to_string(batchSize) + " x vocabulary");
   vocabularySize = logits->shape.back();
   return true;

@@ -13,7 +13,9 @@ struct GeneratingProgram {
   const Program *program;
   int64_t length;
   size_t logits;      ///< index of the output
-  bool hasEveryToken; ///< logits are those of all tokens, not only the last
+  /// Logits are those of all tokens; or of one that an input says; or else of
+  /// the last.
+  bool hasEveryToken, takesIndex;
 };
 
 /// The programs of an artifact that generate.

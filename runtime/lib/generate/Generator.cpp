@@ -88,7 +88,7 @@ namespace {
 /// The logits of one token of each sequence that a rank holds, in f32.
 class OwnLogits {
 public:
-  /// `row` is the token's index among the program's tokens.
+  /// `row` is the token's index among those whose logits the program gives.
   OwnLogits(RankOutputs &outputs, const GeneratingProgram &generating,
             int64_t row);
 
@@ -106,12 +106,13 @@ OwnLogits::OwnLogits(RankOutputs &outputs, const GeneratingProgram &generating,
   const TensorInfo &info = generating.program->outputs[generating.logits];
   const Block &block = info.shards[outputs.getRank()];
   Shape shape = block.getShape();
+  bool hasTokens = shape.size() == 3;
   std::optional<int64_t> ownRow = 0;
-  if (generating.hasEveryToken)
+  if (hasTokens)
     ownRow = findInPieces(block.dims[1], row);
   if (!ownRow || numElements(shape) == 0)
     return;
-  int64_t numRows = generating.hasEveryToken ? shape[1] : 1;
+  int64_t numRows = hasTokens ? shape[1] : 1;
   int64_t width = shape.back(), numSequences = shape[0];
   // Not moved from here on, since the parts point there.
   values.resize(numSequences * width);
@@ -210,9 +211,10 @@ const GeneratingProgram &Text::chooseProgram() const {
   int64_t numLeft = tokens[0].size() - numRead;
   const GeneratingProgram *largest = nullptr;
   for (const GeneratingProgram &each : found.programs) {
-    bool fits = each.length == numLeft ||
-                (each.length > numLeft && found.canPad && each.hasEveryToken &&
-                 numRead + each.length <= found.cacheSize);
+    bool fits =
+        each.length == numLeft || (each.length > numLeft && found.canPad &&
+                                   (each.hasEveryToken || each.takesIndex) &&
+                                   numRead + each.length <= found.cacheSize);
     if (fits)
       return each;
     if (each.length < numLeft)
@@ -251,6 +253,8 @@ TensorMap Text::makeInputs(const GeneratingProgram &generating,
       *ids++ = i < count ? tokens[b][numRead + i] : 0;
   int64_t *positions = makeIntegers(names.cachePositions, {length});
   std::iota(positions, positions + length, numRead);
+  if (generating.takesIndex)
+    *makeIntegers(names.index, {1}) = count - 1;
   if (found.hasPositionIds) {
     int64_t *places = makeIntegers(names.positionIds, {batch, length});
     for (int64_t b = 0; b < batch; ++b)
@@ -278,7 +282,8 @@ void Text::run(const GeneratingProgram &generating, int64_t count,
   runOptions.query.program = generating.program->name;
   runOptions.useOutputs = [&](RankOutputs &outputs) {
     if (chooses)
-      choose(outputs, generating, /*row=*/count - 1);
+      choose(outputs, generating,
+             /*row=*/generating.hasEveryToken ? count - 1 : 0);
   };
   session.run(makeInputs(generating, count), runOptions);
   numRead += count;
