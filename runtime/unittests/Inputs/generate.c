@@ -12,7 +12,7 @@
 
 enum { Vocabulary = 13, Places = 14 };
 
-enum { Cache, Calls, Scale };        /* parameters */
+enum { Cache, Calls, Scale };               /* parameters */
 enum { Ids, Positions, PositionIds, Mask }; /* inputs */
 
 static int32_t run(int64_t ranks, int64_t batch, int64_t length, int isMasked,
