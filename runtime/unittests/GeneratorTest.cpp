@@ -127,6 +127,30 @@ TEST(Generator, PadsPromptsOfABatch) {
   }
 }
 
+/// A rank has the logits of one sequence only.
+TEST(Generator, SequencesMayBeOnDifferentRanks) {
+  json manifest = makeGenerateManifest(2, true);
+  for (json &program : manifest["programs"]) {
+    std::string name = program["name"];
+    program["entries"] = {"split_" + name + "_2"};
+    json &output = program["outputs"][0];
+    int64_t length = output["shape"][1];
+    for (int64_t rank = 0; rank < 2; ++rank)
+      output["shards"][rank] = {{rank, 1}, {0, length}, {0, vocabulary}};
+  }
+  Session session(loadGenerate(manifest), makeGenerateWeights());
+  Generator generator(session);
+  Prompts prompts = {{1, 2, 3}, {4, 5}};
+  Generation result = generator.generate(prompts, {.maxNewTokens = 4});
+  for (size_t b = 0; b < 2; ++b)
+    EXPECT_EQ(result.tokens[b], continueGreedily(prompts[b], 4, true));
+  GenerationOptions options{.maxNewTokens = 6, .sampling = {2, 0, 0.9, 1}};
+  Session whole(loadGenerate(makeGenerateManifest(2, true)),
+                makeGenerateWeights());
+  EXPECT_EQ(generator.generate(prompts, options).tokens,
+            Generator(whole).generate(prompts, options).tokens);
+}
+
 TEST(Generator, SequencesOfABatchEndByThemselves) {
   Session session(loadGenerate(makeGenerateManifest(2, true)),
                   makeGenerateWeights());

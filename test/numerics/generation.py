@@ -2,9 +2,12 @@
 
 The programs are written as IR: a model of two layers with grouped heads, for one token of each sequence and for
 several. They write the cache where it is, and leave the logits split over the vocabulary.
+
+usage: generation.py FOLDER_OF_THE_FAKE_DEVICE
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -155,36 +158,32 @@ plan:
 """
 
 
-def execute(*command):
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
-
-
-def run(*command):
-    process = execute(*command)
+def run(*command, environment=None):
+    process = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, env=environment)
     if process.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}: {process.stderr[:3000]}")
     return process
 
 
-def compile_programs(folder, ranks, batch, masked):
+def compile_programs(folder, plan, batch, masked, *flags):
     """Programs for one token and for eight."""
-    (folder / "plan.yaml").write_text(PLAN.format(ranks=ranks))
+    (folder / "plan.yaml").write_text(plan)
     programs = []
     for length in 1, 8:
         model, program = folder / "model.mlir", folder / f"length{length}.mlir"
         model.write_text(build_program(batch, length, masked))
         run("tp-opt", model, "-o", program, f"--tp-parallelize=plan={folder / 'plan.yaml'}")
         programs.append(program)
-    run("tp-compile", *programs, "-o", folder / "model.tpx")
+    run("tp-compile", *programs, "-o", folder / "model.tpx", *flags)
 
 
-def generate(folder, prompts, *flags):
+def generate(folder, prompts, *flags, environment=None):
     """The new tokens of each prompt, and what is printed."""
     for i, prompt in enumerate(prompts):
         np.save(folder / f"prompt{i}.npy", np.array(prompt))
         flags += ("--prompt-ids", folder / f"prompt{i}.npy")
     process = run("tp-run", folder / "model.tpx", "--weights", folder / "weights.safetensors", "--generate",
-                  "--output", folder / "tokens.npy", *flags)
+                  "--output", folder / "tokens.npy", *flags, environment=environment)
     return np.load(folder / "tokens.npy").tolist(), process.stdout
 
 
@@ -215,14 +214,23 @@ def check_json(folder):
     assert len(report["token_seconds"]["steps"]) == 3 and report["cache_size"] == CACHE, report
 
 
-def main():
+def check_devices(folder, weights, fake_cuda):
+    """Ranks that share a fake device, and ranks that are processes, choose the same tokens."""
+    compile_programs(folder, PLAN.format(ranks=2), 1, False, "--target=cuda:emulated")
+    prompt, environment = torch.randint(VOCABULARY, (5,)).tolist(), dict(os.environ, LD_LIBRARY_PATH=fake_cuda)
+    for flags in [], ["-n", 2]:
+        tokens, printed = generate(folder, [prompt], *flags, "--max-new-tokens", 3, environment=environment)
+        assert tokens == [continue_greedily(weights, prompt, 3)] and printed.count("\n") == 1, (flags, tokens, printed)
+
+
+def main(fake_cuda):
     torch.manual_seed(0)
     weights, drawn = draw_weights(), {}
     for ranks in 1, 2:
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             safetensors.torch.save_file(weights, folder / "weights.safetensors")
-            compile_programs(folder, ranks, 1, masked=False)
+            compile_programs(folder, PLAN.format(ranks=ranks), 1, masked=False)
             described = run("tp-run", folder / "model.tpx", "--describe").stdout
             assert ranks == 1 or described.count("Shard(2)") == 2, described  # the logits stay split
             check_greedy(folder, weights)
@@ -230,10 +238,12 @@ def main():
             for options in ["--temperature", 1], ["--temperature", 0.7, "--top-k", 5], ["--temperature", 1.5, "--top-p", 0.8, "--seed", 3]:
                 tokens, _ = generate(folder, [[1, 2, 3, 4]], "--max-new-tokens", 16, *options)
                 assert drawn.setdefault(str(options), tokens) == tokens, (options, drawn, tokens)
-            compile_programs(folder, ranks, 2, masked=True)
+            compile_programs(folder, PLAN.format(ranks=ranks), 2, masked=True)
             check_batch(folder, weights)
+            if ranks > 1:
+                check_devices(folder, weights, fake_cuda)
         print(f"{ranks} ranks: generate the tokens of PyTorch")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

@@ -199,12 +199,18 @@ std::vector<Candidate> Chooser::findTopK() const {
     size_t k = std::min<size_t>(options.topK, part.logits.size());
     if (k == 0)
       continue;
-    largest.assign(part.logits.begin(), part.logits.end());
-    std::nth_element(largest.begin(), largest.begin() + (k - 1), largest.end(),
-                     std::greater<>());
+    // A heap, the least one first: few of the others are larger.
+    largest.assign(part.logits.begin(), part.logits.begin() + k);
+    std::make_heap(largest.begin(), largest.end(), std::greater<>());
+    for (float logit : part.logits.subspan(k))
+      if (logit > largest.front()) {
+        std::pop_heap(largest.begin(), largest.end(), std::greater<>());
+        largest.back() = logit;
+        std::push_heap(largest.begin(), largest.end(), std::greater<>());
+      }
     for (size_t i = 0; i < part.logits.size(); ++i)
       if (float logit = part.logits[i];
-          logit >= largest[k - 1] && logit > -INFINITY)
+          logit >= largest.front() && logit > -INFINITY)
         found.push_back(
             {part.sequence, part.firstToken + static_cast<int64_t>(i), logit});
   }
