@@ -168,12 +168,12 @@ def make_inputs(folder, tools):
     scripts = HERE.parent / "tools" / "tp-run" / "Inputs"
     environment = dict(os.environ, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}", TP_CACHE_DIR=str(folder / "cache"))
 
-    run(sys.executable, scripts / "make_generate.py", folder / "generate")
     def run(*command):
         subprocess.run([str(part) for part in command], cwd=folder, check=True, env=environment, stdout=subprocess.DEVNULL)
 
     run(sys.executable, scripts / "make_toy.py", folder)
     run(sys.executable, scripts / "make_train.py", folder / "train")
+    run(sys.executable, scripts / "make_generate.py", folder / "generate")
     (folder / "model.mlir").write_text(MODEL)
     run("tp-opt", "model.mlir", "--tp-propagate", "--tp-partition", "-o", "ranks.mlir")
     (folder / "big.mlir").write_text(
