@@ -225,6 +225,26 @@ TEST_P(GemmTest, ManyBlocks) {
   }
 }
 
+/// Tiles of every height, one panel or several, and with or without a last term
+/// that has no partner.
+TEST_P(GemmTest, RandomShapes) {
+  std::mt19937 generator(11);
+  auto draw = [&](int64_t most) { return 1 + int64_t(generator() % most); };
+  for (int i = 0; i < 60; ++i) {
+    Case c{GetParam(),           1,         1,
+           draw(i % 2 ? 8 : 40), draw(300), draw(i % 4 ? 60 : 900)};
+    c.transposeA = draw(2) == 1;
+    c.transposeB = draw(2) == 1;
+    c.hasBias = draw(2) == 1;
+    c.hasAddend = draw(2) == 1;
+    c.padding = draw(3) - 1;
+    SCOPED_TRACE(testing::Message() << c.m << "x" << c.n << "x" << c.k);
+    check(c, GemmLibrary::Tiles);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
 /// Every way to end, where OpenBLAS multiplies vectors, by one tile, and by
 /// several blocks of terms and columns with edges.
 TEST_P(GemmTest, EveryEpilogue) {
@@ -356,8 +376,9 @@ TEST_P(GemmTest, PackedWeights) {
     EXPECT_EQ(plain.rank.gemm.getPackedBytes(), 0);
     for (int run = 0; run < 2; ++run) {
       EXPECT_EQ(multiply(packing), expected);
-      EXPECT_GE(packing.rank.gemm.getPackedBytes(), 20 * 300 * 4);
-      EXPECT_LT(packing.rank.gemm.getPackedBytes(), 20 * 332 * 4);
+      int64_t width = byteWidth(c.dtype); // f16 and bf16 aren't widened
+      EXPECT_GE(packing.rank.gemm.getPackedBytes(), 20 * 300 * width);
+      EXPECT_LT(packing.rank.gemm.getPackedBytes(), 20 * 332 * width);
     }
     // A new value counts once it is announced.
     b.randomize(generator);
@@ -371,27 +392,33 @@ TEST_P(GemmTest, PackedWeights) {
 }
 
 /// A row's result is the same bits alone and among others.
-TEST(Gemm, RowsDontDependOnEachOther) {
-  constexpr int64_t m = 101, n = 40, k = 500;
-  Elements a(Dtype::F32, m * k), b(Dtype::F32, k * n);
+TEST_P(GemmTest, RowsDontDependOnEachOther) {
+  if (GetParam() == Dtype::F64)
+    GTEST_SKIP() << "OpenBLAS has f64";
+  constexpr int64_t m = 101, n = 200, k = 501;
+  int64_t width = byteWidth(GetParam());
+  Elements a(GetParam(), m * k), b(GetParam(), k * n);
   std::mt19937 generator(5);
   a.randomize(generator);
   b.randomize(generator);
+  LoneRank run;
+  run.rank.gemm.setConstants({{b.data(), size_t(k * n * width)}}, 1 << 20);
   auto multiply = [&](int64_t first, int64_t rows) {
-    tprt_gemm_args args = makeArgs({Dtype::F32, 1, 1, rows, n, k});
+    tprt_gemm_args args = makeArgs({GetParam(), 1, 1, rows, n, k});
     args.activation = TPRT_GELU;
-    std::vector<float> result(rows * n);
-    LoneRank run;
-    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * 4, b.data(),
-                        result.data(), nullptr, nullptr, nullptr),
+    std::vector<std::byte> result(rows * n * width);
+    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * width,
+                        b.data(), result.data(), nullptr, nullptr, nullptr),
               TPRT_OK);
     return result;
   };
-  std::vector<float> all = multiply(0, m);
-  for (int64_t first : {0, 10, 96}) {
-    std::vector<float> some = multiply(first, 5);
-    EXPECT_TRUE(std::equal(some.begin(), some.end(), &all[first * n]));
-  }
+  std::vector<std::byte> all = multiply(0, m);
+  for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13})
+    for (int64_t first : {0, 10, 88}) {
+      std::vector<std::byte> some = multiply(first, rows);
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), &all[first * n * width]))
+          << rows << " rows";
+    }
 }
 
 /// Ranks of several sessions, with numbers of threads of their own, at once.

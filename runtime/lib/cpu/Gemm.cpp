@@ -1,11 +1,11 @@
 //===- Gemm.cpp - Batched matrix products ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// f32 is multiplied in tiles. The right operand is packed by column blocks or,
-// if it is a weight, once for all calls. f16 and bf16 are converted to f32 by
-// column blocks of B and row blocks of A, multiplied, and rounded once.
-// OpenBLAS computes f64 and vectors. Some products of f32 are computed by a
-// library, see GemmChoice.h.
+// f32, f16 and bf16 are multiplied in tiles. The right operand is packed by
+// column blocks or, if it is a weight, once for all calls. Results of f16 and
+// bf16 are computed in f32 by blocks, and rounded once. OpenBLAS computes f64
+// and vectors. Some products of f32 are computed by a library, see
+// GemmChoice.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -103,26 +103,21 @@ bool GemmState::isConstant(const void *data) const {
          byte < std::prev(next)->data() + std::prev(next)->size();
 }
 
-/// Packs a k x n matrix of any float type but f64, by column blocks.
-static void packAsFloats(Dtype dtype, const void *data, int64_t row,
-                         int64_t col, int64_t k, int64_t n, float *packed);
-
-const float *GemmState::getPacked(Dtype dtype, const void *data, int64_t row,
-                                  int64_t col, int64_t k, int64_t n) {
+template <typename S>
+const S *GemmState::getPacked(Matrix<const S> b, int64_t k, int64_t n) {
   if (constants.empty())
     return nullptr;
-  auto [entry, isNew] =
-      packed.try_emplace(Key{reinterpret_cast<intptr_t>(data), row, col, k, n});
-  if (isNew && isConstant(data)) {
-    int64_t bytes = getPackedSize<float>(k, n) * sizeof(float);
+  auto [entry, isNew] = packed.try_emplace(
+      Key{reinterpret_cast<intptr_t>(b.data), b.row, b.col, k, n});
+  if (isNew && isConstant(b.data)) {
+    int64_t bytes = getPackedSize<S>(k, n) * sizeof(S);
     if (packedBytes + bytes <= maxPackedBytes) {
       packedBytes += bytes;
       entry->second = allocateAligned(bytes);
-      packAsFloats(dtype, data, row, col, k, n,
-                   reinterpret_cast<float *>(entry->second.get()));
+      pack<S>(b, k, n, reinterpret_cast<S *>(entry->second.get()));
     }
   }
-  return reinterpret_cast<const float *>(entry->second.get());
+  return reinterpret_cast<const S *>(entry->second.get());
 }
 
 /// Whether all batches multiply by the same B.
@@ -284,74 +279,20 @@ static void multiplyByLibrary(GemmLibrary library, const tprt_gemm_args &args,
 // Tiles
 //===----------------------------------------------------------------------===//
 
-/// Converts rows x cols elements to a dense f32 block in the source's order, so
-/// that reads and writes are contiguous. Returns the block.
-template <typename T>
-static Matrix<const float> convertBlock(Dtype dtype, Matrix<const T> source,
-                                        int64_t rows, int64_t cols,
-                                        float *block) {
-  bool isByColumns = source.row == 1 && (source.col != 1 || cols == 1);
-  if (isByColumns) {
-    for (int64_t j = 0; j < cols; ++j)
-      convertToF32(dtype, &source.at(0, j), block + j * rows, rows);
-    return {block, 1, rows};
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    if (source.col == 1) {
-      convertToF32(dtype, &source.at(i, 0), block + i * cols, cols);
-      continue;
-    }
-    for (int64_t j = 0; j < cols; ++j) // a vector of another stride
-      convertToF32(dtype, &source.at(i, j), block + i * cols + j, 1);
-  }
-  return {block, cols, 1};
-}
-
-/// Packs `cols` columns of B. If T isn't f32, `converted` has room for them.
-template <typename T>
-static void packBlock(Dtype dtype, Matrix<const T> b, int64_t k, int64_t cols,
-                      float *packed, float *converted) {
-  if constexpr (std::is_same_v<T, float>)
-    pack<float>(b, k, cols, packed);
-  else
-    pack<float>(convertBlock<T>(dtype, b, k, cols, converted), k, cols, packed);
-}
-
-template <typename T>
-static void packColumns(Dtype dtype, Matrix<const T> b, int64_t k, int64_t n,
-                        float *packed) {
-  // Whole panels of every CPU's tiles.
-  constexpr int64_t columns = 256;
-  std::vector<float> converted(std::is_same_v<T, float> ? 0 : k * columns);
-  for (int64_t j = 0; j < n; j += columns)
-    packBlock<T>(dtype, {&b.at(0, j), b.row, b.col}, k,
-                 std::min(columns, n - j), packed + j * k, converted.data());
-}
-
-void packAsFloats(Dtype dtype, const void *data, int64_t row, int64_t col,
-                  int64_t k, int64_t n, float *packed) {
-  if (dtype == Dtype::F32)
-    packColumns<float>(dtype, {static_cast<const float *>(data), row, col}, k,
-                       n, packed);
-  else // f16 and bf16 are moved the same way
-    packColumns<BFloat16>(
-        dtype, {static_cast<const BFloat16 *>(data), row, col}, k, n, packed);
-}
-
 /// multiplyPacked with the columns distributed over the rank's threads.
+template <typename S>
 static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
-                              Matrix<const float> a, const float *packed,
-                              float *c, int64_t rowC,
-                              const Epilogue<float> &epilogue,
+                              Matrix<const S> a, Packed<S> b, float *c,
+                              int64_t rowC, const Epilogue<float> &epilogue,
                               const GemmState &state) {
-  const int64_t panel = getPanelColumns<float>();
+  const int64_t panel = getPanelColumns<S>();
   int64_t numPanels = (n + panel - 1) / panel;
   int64_t numParts = state.countThreads(2.0 * m * n * k, numPanels);
   parallelFor(numParts, numParts, [&](int64_t part) {
     int64_t begin = numPanels * part / numParts * panel;
     int64_t end = std::min(n, numPanels * (part + 1) / numParts * panel);
-    multiplyPacked<float>(m, end - begin, k, a, {packed + begin * k, k},
-                          c + begin, rowC, epilogue.at(0, begin));
+    multiplyPacked<S>(m, end - begin, k, a, b.at(0, begin), c + begin, rowC,
+                      epilogue.at(0, begin));
   });
 }
 
@@ -368,38 +309,34 @@ static const float *convertRows(Dtype dtype, const T *source, int64_t rowSource,
 
 /// One product of f32, f16 or bf16. `packed` is B if it has been packed before,
 /// else null.
-template <typename T>
-static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
-                          const float *packed, T *c,
-                          const Epilogue<T> &epilogue, GemmState &state) {
-  constexpr bool isHalf = !std::is_same_v<T, float>;
+template <typename S>
+static void multiplyTiles(const tprt_gemm_args &args, const S *a, const S *b,
+                          const S *packed, S *c, const Epilogue<S> &epilogue,
+                          GemmState &state) {
+  constexpr bool isHalf = !std::is_same_v<S, float>;
   Dtype dtype = static_cast<Dtype>(args.dtype);
   int64_t maxRows = std::min(args.m, blockRows);
   int64_t maxCols = std::min(args.n, blockColumns);
-  Matrix<const T> matrixA{a, args.a_row, args.a_col};
-  Matrix<const T> matrixB{b, args.b_row, args.b_col};
+  Matrix<const S> matrixA{a, args.a_row, args.a_col};
+  Matrix<const S> matrixB{b, args.b_row, args.b_col};
 
-  int64_t packedSize = packed ? 0 : getPackedSize<float>(args.k, maxCols);
-  int64_t convertedSize = isHalf && !packed ? args.k * maxCols : 0;
-  int64_t halfSize =
-      isHalf ? maxRows * args.k + 2 * maxRows * maxCols + maxCols : 0;
-  float *blockB = state.getFloats(packedSize + convertedSize + halfSize);
-  float *convertedB = blockB + packedSize;
-  float *blockA = nullptr, *blockC = nullptr, *blockFactor = nullptr,
-        *blockBias = nullptr;
-  if (isHalf) {
-    blockA = convertedB + convertedSize;
-    blockC = blockA + maxRows * args.k;
-    blockFactor = blockC + maxRows * maxCols;
-    blockBias = blockFactor + maxRows * maxCols;
-  }
+  int64_t packedSize = packed ? 0 : getPackedSize<S>(args.k, maxCols);
+  int64_t packedFloats = packedSize * sizeof(S) / sizeof(float);
+  int64_t blockSize = isHalf ? maxRows * maxCols : 0;
+  float *floats =
+      state.getFloats(packedFloats + 2 * blockSize + (isHalf ? maxCols : 0));
+  S *blockB = reinterpret_cast<S *>(floats);
+  float *blockC = floats + packedFloats;
+  float *blockFactor = blockC + blockSize;
+  float *blockBias = blockFactor + blockSize;
 
   for (int64_t j = 0; j < args.n; j += maxCols) {
     int64_t cols = std::min(maxCols, args.n - j);
-    const float *right = packed ? packed + j * args.k : blockB;
     if (!packed)
-      packBlock<T>(dtype, {&matrixB.at(0, j), args.b_row, args.b_col}, args.k,
-                   cols, blockB, convertedB);
+      pack<S>({&matrixB.at(0, j), args.b_row, args.b_col}, args.k, cols,
+              blockB);
+    Packed<S> right =
+        packed ? Packed<S>{packed, args.k}.at(0, j) : Packed<S>{blockB, args.k};
     if constexpr (!isHalf) {
       multiplyByThreads(args.m, cols, args.k, matrixA, right, c + j, args.c_row,
                         epilogue.at(0, j), state);
@@ -408,23 +345,22 @@ static void multiplyTiles(const tprt_gemm_args &args, const T *a, const T *b,
           convertRows(dtype, epilogue.at(0, j).bias, 0, 1, cols, blockBias);
       for (int64_t i = 0; i < args.m; i += maxRows) {
         int64_t rows = std::min(maxRows, args.m - i);
-        Matrix<const float> left =
-            convertBlock<T>(dtype, {&matrixA.at(i, 0), args.a_row, args.a_col},
-                            rows, args.k, blockA);
-        T *result = c + i * args.c_row + j;
-        const Epilogue<T> part = epilogue.at(i, j);
+        S *result = c + i * args.c_row + j;
+        const Epilogue<S> part = epilogue.at(i, j);
         const float *addend =
             convertRows(dtype, part.addend, part.rowAddend, rows, cols, blockC);
         const float *factor = convertRows(dtype, part.factor, part.rowFactor,
                                           rows, cols, blockFactor);
-        multiplyByThreads(rows, cols, args.k, left, right, blockC, cols,
-                          {.bias = bias,
-                           .addend = addend,
-                           .rowAddend = cols,
-                           .activation = epilogue.activation,
-                           .factor = factor,
-                           .rowFactor = cols},
-                          state);
+        multiplyByThreads<S>(rows, cols, args.k,
+                             {&matrixA.at(i, 0), args.a_row, args.a_col}, right,
+                             blockC, cols,
+                             {.bias = bias,
+                              .addend = addend,
+                              .rowAddend = cols,
+                              .activation = epilogue.activation,
+                              .factor = factor,
+                              .rowFactor = cols},
+                             state);
         for (int64_t r = 0; r < rows; ++r)
           convertFromF32(dtype, blockC + r * cols, result + r * args.c_row,
                          cols);
@@ -489,14 +425,16 @@ Product tprt::getProduct(const tprt_gemm_args &given, bool isWeight) {
 template <typename T>
 static void multiplyBatches(const tprt_gemm_args &args,
                             const GemmOperands &operands, GemmState &state) {
-  const float *packed = nullptr;
+  const T *packed = nullptr;
   GemmLibrary library = GemmLibrary::Tiles;
   if constexpr (std::is_same_v<T, float>)
     library = state.getLibrary(args, operands.b);
-  if (!std::is_same_v<T, double> && library == GemmLibrary::Tiles &&
-      hasOneB(args) && args.n > 1 && args.k > 0)
-    packed = state.getPacked(static_cast<Dtype>(args.dtype), operands.b,
-                             args.b_row, args.b_col, args.k, args.n);
+  if constexpr (!std::is_same_v<T, double>)
+    if (library == GemmLibrary::Tiles && hasOneB(args) && args.n > 1 &&
+        args.k > 0)
+      packed = state.getPacked<T>(
+          {static_cast<const T *>(operands.b), args.b_row, args.b_col}, args.k,
+          args.n);
   auto at = [](const void *data, int64_t offset) {
     return data ? static_cast<const T *>(data) + offset : nullptr;
   };

@@ -31,10 +31,10 @@ public:
   void setConstants(std::vector<std::span<const std::byte>> blocks,
                     int64_t maxBytes);
 
-  /// The k x n matrix at `data`, of f32, f16 or bf16, packed for
-  /// multiplyPacked. Null if the matrix may change or is too large to keep.
-  const float *getPacked(Dtype dtype, const void *data, int64_t row,
-                         int64_t col, int64_t k, int64_t n);
+  /// A k x n matrix of f32, f16 or bf16, packed for multiplyPacked. Null if it
+  /// may change or is too large to keep.
+  template <typename S>
+  const S *getPacked(Matrix<const S> b, int64_t k, int64_t n);
 
   /// Sets the library for each product. Null: tiles compute all of them.
   void setChoices(std::shared_ptr<const GemmChoices> value) {
