@@ -139,6 +139,17 @@ struct Problem {
            row * s.row + col * s.col;
   }
 
+  /// Calls visit for the elements of column `j` of the scores in the key or the
+  /// value.
+  template <typename Visit>
+  void forEachElement(const Operand &operand, int64_t j, Visit visit) const {
+    bool isKey = &operand == &key;
+    for (int64_t b = 0; b < batches; ++b)
+      for (int64_t h = 0; h < heads; ++h)
+        for (int64_t e = 0; e < (isKey ? c.depth : c.width); ++e)
+          visit(at(isKey ? args.key : args.value, b, h, j, e));
+  }
+
   std::vector<double> getWeights(int64_t b, int64_t h, int64_t i) const {
     std::vector<double> weights(c.columns);
     double sum = 0;
@@ -290,14 +301,15 @@ static void checkGradient(const Case &c) {
 class AttentionTest : public testing::TestWithParam<Dtype> {};
 
 static void forMasksAndLayouts(Dtype dtype, void (*check)(const Case &)) {
-  for (int bits = 0; bits < 24; ++bits) {
-    Case c{dtype};
-    c.causal = bits & 1;
-    c.maskPerRow = bits & 2;
-    c.isTransposed = bits & 4;
-    c.mask = bits / 8;
-    check(c);
-  }
+  for (int64_t rows : {1, 5, 9}) // one, few and many
+    for (int bits = 0; bits < 24; ++bits) {
+      Case c{dtype, rows};
+      c.causal = bits & 1;
+      c.maskPerRow = bits & 2;
+      c.isTransposed = bits & 4;
+      c.mask = bits / 8;
+      check(c);
+    }
 }
 
 TEST_P(AttentionTest, MasksAndLayouts) {
@@ -323,6 +335,73 @@ static void forSizes(Dtype dtype, void (*check)(const Case &)) {
 
 TEST_P(AttentionTest, Sizes) { forSizes(GetParam(), check); }
 TEST_P(AttentionTest, GradientOfSizes) { forSizes(GetParam(), checkGradient); }
+
+/// The columns before and behind those that a boolean mask keeps aren't read,
+/// and the results have the bits of a mask that is added, which hides the same
+/// columns but lets them be computed.
+TEST_P(AttentionTest, HiddenColumnsAreNotRead) {
+  constexpr int64_t columns = 1000, filled = 500, window = 130;
+  struct {
+    const char *name;
+    bool (*keeps)(int64_t row, int64_t column);
+    int64_t first, last; ///< of what any row sees
+  } patterns[] = {
+      {"cache", [](int64_t i, int64_t j) { return j < 100 + i; }, 0, 200},
+      {"left padding", [](int64_t, int64_t j) { return j >= 420; }, 420, 1000},
+      {"window",
+       [](int64_t i, int64_t j) {
+         return j > filled + i - window && j <= 500 + i;
+       },
+       371, 600},
+      {"holes",
+       [](int64_t i, int64_t j) {
+         return j >= 200 && j < 900 && (i + j) % 7 != 0 && i % 5 != 3;
+       },
+       200, 900},
+      {"nothing", [](int64_t, int64_t) { return false; }, 0, 0},
+      {"one", [](int64_t, int64_t j) { return j == 999; }, 999, 1000},
+  };
+  for (const auto &pattern : patterns)
+    for (int64_t rows : {1, 6, 100})
+      for (int bits : {0, 2, 3, 6}) {
+        Case c{GetParam(), rows, columns, 9, 18};
+        c.causal = bits & 1;
+        c.maskPerRow = bits & 2;
+        c.isTransposed = bits & 4;
+        Problem p(c);
+        SCOPED_TRACE(p.describe() << " " << pattern.name);
+        std::fill(p.added.bytes.begin(), p.added.bytes.end(), std::byte(0));
+        for (size_t at = 0; at < p.keep.size(); ++at) {
+          p.keep[at] = pattern.keeps(at / columns % rows, at % columns);
+          if (!p.keep[at])
+            p.hide(at);
+        }
+        auto attend = [&](int32_t mask) {
+          std::vector<std::byte> output = p.output.bytes;
+          LoneRank run;
+          p.args.mask = mask;
+          EXPECT_EQ(tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
+                                   p.key.bytes.data(), p.value.bytes.data(),
+                                   mask == TPRT_ADDED_MASK
+                                       ? (const void *)p.added.bytes.data()
+                                       : p.keep.data(),
+                                   output.data()),
+                    TPRT_OK);
+          return output;
+        };
+        std::vector<std::byte> expected = attend(TPRT_ADDED_MASK);
+        ASSERT_EQ(attend(TPRT_BOOLEAN_MASK), expected);
+        // NaN where nothing may be read: ranges begin at multiples of 64.
+        for (Operand *operand : {&p.key, &p.value})
+          for (int64_t j = 0; j < columns; ++j)
+            if (j < pattern.first / 64 * 64 || j >= pattern.last)
+              p.forEachElement(*operand, j, [&](int64_t at) {
+                int64_t width = byteWidth(c.dtype);
+                std::fill_n(&operand->bytes[at * width], width, std::byte(255));
+              });
+        ASSERT_EQ(attend(TPRT_BOOLEAN_MASK), expected);
+      }
+}
 
 INSTANTIATE_TEST_SUITE_P(Attention, AttentionTest,
                          testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,

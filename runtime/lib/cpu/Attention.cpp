@@ -5,16 +5,19 @@
 // against all keys that the rows see, their exponentials, and the product with
 // the values. The gradient recomputes a block's exponentials, then computes
 // their gradient and the block's contributions to the gradients of keys and
-// values. Only one block of scores exists at a time, and scores that a causal
-// mask hides from a whole block aren't computed.
+// values. Only one block of scores exists at a time. Columns before the first
+// and behind the last one that any row of a block sees, by a causal or a boolean
+// mask, are neither read nor computed; the results are the same.
 //
 //===----------------------------------------------------------------------===//
 
 #include "cpu/Attention.h"
 
+#include "cpu/FewRows.h"
+#include "cpu/Rows.h"
 #include "cpu/Softmax.h"
 #include "cpu/Tiles.h"
-#include "support/Multiversion.h"
+#include "cpu/VisibleColumns.h"
 #include "support/Parallel.h"
 
 #include <algorithm>
@@ -36,65 +39,6 @@ using Wide = std::conditional_t<std::is_same_v<S, double>, double, float>;
 template <typename T>
 static constexpr T lowest = -std::numeric_limits<T>::infinity();
 
-TPRT_MULTIVERSION static void addRow(float *row, const float *other,
-                                     int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] += other[i];
-}
-static void addRow(double *row, const double *other, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] += other[i];
-}
-
-TPRT_MULTIVERSION static void scaleRow(float *row, float factor,
-                                       int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] *= factor;
-}
-static void scaleRow(double *row, double factor, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] *= factor;
-}
-
-TPRT_MULTIVERSION static void loadKept(const uint8_t *keep, int64_t count,
-                                       float *row) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] = keep[i] ? 0.0f : lowest<float>;
-}
-static void loadKept(const uint8_t *keep, int64_t count, double *row) {
-  for (int64_t i = 0; i < count; ++i)
-    row[i] = keep[i] ? 0.0 : lowest<double>;
-}
-
-/// `count` elements, `stride` apart.
-template <typename S, typename T>
-static void loadRow(const S *source, int64_t stride, int64_t count, T *row) {
-  if (stride == 1) {
-    if constexpr (std::is_same_v<S, T>)
-      std::copy_n(source, count, row);
-    else
-      convertToF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16, source,
-                   row, count);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i)
-    row[i] = castElement<T>(source[i * stride]);
-}
-
-template <typename S, typename T>
-static void storeRow(const T *row, int64_t count, S *target, int64_t stride) {
-  if (stride == 1) {
-    if constexpr (std::is_same_v<S, T>)
-      std::copy_n(row, count, target);
-    else
-      convertFromF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16, row,
-                     target, count);
-    return;
-  }
-  for (int64_t i = 0; i < count; ++i)
-    target[i * stride] = castElement<S>(row[i]);
-}
-
 namespace {
 
 /// The common part of attention and its gradient: one head after the other,
@@ -110,17 +54,20 @@ protected:
     int64_t size;
   };
 
-  explicit Scores(const tprt_attention_args &args)
-      : args(args), height(std::min(args.rows, queryRows)),
-        paddedColumns(pad(args.columns)) {}
+  /// `readsInPlace`: the key isn't packed, for which S isn't double, there are
+  /// few rows, and the key's column stride is 1.
+  Scores(const tprt_attention_args &args, bool readsInPlace)
+      : args(args), readsInPlace(readsInPlace),
+        height(std::min(args.rows, queryRows)),
+        paddedColumns(pad(args.columns)), visible(args, queryRows) {}
 
   void allocate(std::initializer_list<Buffer> more, GemmState &state) {
     const std::initializer_list<Buffer> own = {
-        {&keys, getPackedSize<T>(args.depth, args.columns)},
+        {&keys, readsInPlace ? 0 : getPackedSize<T>(args.depth, args.columns)},
         {&scores, height * paddedColumns},
         {&maskRow, paddedColumns},
         {&queries, height * args.depth},
-        {&converted, std::is_same_v<S, T>
+        {&converted, std::is_same_v<S, T> || readsInPlace
                          ? 0
                          : args.columns * std::max(args.depth, args.width)}};
     // Buffers begin at multiples of 64 bytes, which makes the tiles' loads
@@ -142,35 +89,55 @@ protected:
       }
   }
 
-  /// Calls visit(first row, number of rows, number of columns that they see)
-  /// for each block of rows.
-  template <typename Visit>
-  void forEachBlock(const void *mask, Visit visit) {
+  /// Calls prepare(columns that any row sees), and then visit(first row, number
+  /// of rows, columns that any of them sees) for each block of rows.
+  template <typename Prepare, typename Visit>
+  void forEachBlock(const void *mask, Prepare prepare, Visit visit) {
+    visible.setMask(mask);
+    Columns all = visible.getAll();
+    prepare(all);
     if (args.mask != TPRT_NO_MASK && args.mask_strides.row == 0)
-      loadMask(mask, 0);
-    for (int64_t top = 0; top < args.rows; top += queryRows) {
-      int64_t rows = std::min(queryRows, args.rows - top);
-      visit(top, rows,
-            args.causal ? std::min(args.columns, top + rows) : args.columns);
-    }
+      loadMask(mask, 0, all);
+    for (int64_t top = 0; top < args.rows; top += queryRows)
+      visit(top, std::min(queryRows, args.rows - top), visible.get(top));
   }
 
   /// Loads and scales a block of rows of the query, and computes their scores.
   /// Replaces each score by the exponential of its difference from the row's
   /// maximum, and sets `sums` to the rows' sums.
   void computeExponentials(const S *query, const void *mask, int64_t top,
-                           int64_t rows, int64_t seen, T *sums) {
+                           int64_t rows, Columns seen, T *sums) {
     for (int64_t i = 0; i < rows; ++i) {
       T *row = queries + i * args.depth;
       loadRow(query + (top + i) * args.query.row, args.query.col, args.depth,
               row);
       scaleRow(row, static_cast<T>(args.scale), args.depth);
     }
-    multiplyPacked<T>(rows, seen, args.depth, {queries, args.depth, 1},
-                      {keys, args.depth}, scores, paddedColumns,
-                      /*accumulate=*/false);
+    if constexpr (!std::is_same_v<S, double>)
+      if (readsInPlace)
+        scoreKeys(
+            rows, seen.count(), args.depth, queries,
+            Matrix<const S>{key + seen.first * args.key.row, args.key.row, 1},
+            scores + seen.first, paddedColumns);
+    if (!readsInPlace)
+      multiplyPacked<T>(rows, seen.count(), args.depth,
+                        {queries, args.depth, 1},
+                        Packed<T>{keys, args.depth}.at(0, seen.first),
+                        scores + seen.first, paddedColumns,
+                        /*accumulate=*/false);
     for (int64_t i = 0; i < rows; ++i)
       sums[i] = exponentiateRow(mask, top + i, seen, i);
+  }
+
+  /// Lets the head's key be read, in these columns of the scores.
+  void prepareKey(const S *data, Columns seen) {
+    if (!readsInPlace && (data != key || !packedKeys.contain(seen))) {
+      packedKeys = seen;
+      pack(data + seen.first * args.key.row, args.key.col, args.key.row,
+           args.depth, seen.count(),
+           keys + getPackedSize<T>(args.depth, seen.first));
+    }
+    key = data;
   }
 
   static int64_t pad(int64_t columns) {
@@ -193,80 +160,121 @@ protected:
   }
 
   const tprt_attention_args &args;
+  bool readsInPlace;
   int64_t height; ///< of a block
   int64_t paddedColumns;
-  T *keys;   ///< packed
-  T *scores; ///< of a block of rows
+  const S *key = nullptr; ///< of the head
+  T *keys;                ///< packed, in the columns of `packedKeys`
+  T *scores;              ///< of a block of rows
   T *maskRow, *queries, *converted;
 
 private:
-  T exponentiateRow(const void *mask, int64_t i, int64_t seen, int64_t at) {
+  T exponentiateRow(const void *mask, int64_t i, Columns seen, int64_t at) {
     T *row = scores + at * paddedColumns;
-    int64_t last = args.causal ? std::min(seen, i + 1) : seen;
+    int64_t last =
+        args.causal ? std::clamp(i + 1, seen.first, seen.last) : seen.last;
     if (args.mask != TPRT_NO_MASK) {
       if (args.mask_strides.row != 0)
-        loadMask(mask, i);
-      addRow(row, maskRow, last);
+        loadMask(mask, i, seen);
+      addRow(row + seen.first, maskRow + seen.first, last - seen.first);
     }
-    std::fill(row + last, row + pad(seen), lowest<T>);
-    return exponentiate(row, pad(seen));
+    int64_t count = pad(seen.count());
+    std::fill(row + last, row + seen.first + count, lowest<T>);
+    return exponentiate(row + seen.first, count);
   }
 
-  void loadMask(const void *mask, int64_t i) {
-    int64_t stride = args.mask_strides.col, offset = i * args.mask_strides.row;
+  void loadMask(const void *mask, int64_t i, Columns seen) {
+    int64_t stride = args.mask_strides.col;
+    int64_t offset = i * args.mask_strides.row + seen.first * stride;
+    T *row = maskRow + seen.first;
     if (args.mask == TPRT_ADDED_MASK)
       return loadRow(static_cast<const S *>(mask) + offset, stride,
-                     args.columns, maskRow);
+                     seen.count(), row);
     const uint8_t *keep = static_cast<const uint8_t *>(mask) + offset;
     if (stride == 1)
-      return loadKept(keep, args.columns, maskRow);
-    for (int64_t j = 0; j < args.columns; ++j)
-      maskRow[j] = keep[j * stride] ? T(0) : lowest<T>;
+      return loadKept(keep, seen.count(), row);
+    for (int64_t j = 0; j < seen.count(); ++j)
+      row[j] = keep[j * stride] ? T(0) : lowest<T>;
   }
+
+  Columns packedKeys{0, 0};
+  VisibleColumns visible;
 };
 
 template <typename S>
 class Attention : Scores<S> {
   using Scores<S>::args;
+  using Scores<S>::readsInPlace;
   using Scores<S>::scores;
   using typename Scores<S>::T;
 
 public:
   Attention(const tprt_attention_args &args, GemmState &state)
-      : Scores<S>(args) {
-    this->allocate({{&values, getPackedSize<T>(args.columns, args.width)},
-                    {&output, this->height * args.width}},
-                   state);
+      : Scores<S>(args, !std::is_same_v<S, double> && args.rows <= maxFewRows &&
+                            args.key.col == 1 && args.value.col == 1) {
+    this->allocate(
+        {{&values,
+          readsInPlace ? 0 : getPackedSize<T>(args.columns, args.width)},
+         {&output, this->height * args.width}},
+        state);
   }
 
-  void setKey(const S *data) {
-    this->pack(data, args.key.col, args.key.row, args.depth, args.columns,
-               this->keys);
-  }
-  void setValue(const S *data) {
-    this->pack(data, args.value.row, args.value.col, args.columns, args.width,
-               values);
-  }
-
-  void run(const S *query, const void *mask, S *result) {
-    this->forEachBlock(mask, [&](int64_t top, int64_t rows, int64_t seen) {
-      T sums[queryRows];
-      this->computeExponentials(query, mask, top, rows, seen, sums);
-      multiplyPacked<T>(rows, args.width, seen,
-                        {scores, this->paddedColumns, 1},
-                        {values, args.columns}, output, args.width,
-                        /*accumulate=*/false);
-      for (int64_t i = 0; i < rows; ++i) {
-        T *row = output + i * args.width;
-        scaleRow(row, T(1) / sums[i], args.width);
-        storeRow(row, args.width, result + (top + i) * args.output.row,
-                 args.output.col);
+  void run(const S *query, const S *key, const S *value, const void *mask,
+           S *result) {
+    auto prepare = [&](Columns seen) {
+      this->prepareKey(key, seen);
+      if (!readsInPlace && (value != lastValue || !packed.contain(seen))) {
+        packed = seen;
+        this->pack(value + seen.first * args.value.row, args.value.row,
+                   args.value.col, seen.count(), args.width, values);
       }
-    });
+      lastValue = value;
+    };
+    this->forEachBlock(
+        mask, prepare, [&](int64_t top, int64_t rows, Columns seen) {
+          T sums[queryRows];
+          this->computeExponentials(query, mask, top, rows, seen, sums);
+          multiplyValues(rows, seen);
+          for (int64_t i = 0; i < rows; ++i) {
+            T *row = output + i * args.width;
+            scaleRow(row, T(1) / sums[i], args.width);
+            storeRow(row, args.width, result + (top + i) * args.output.row,
+                     args.output.col);
+          }
+        });
   }
 
 private:
-  T *values; ///< packed
+  /// output = exponentials * values. The sums of tiles begin at the same columns
+  /// as if all were seen.
+  void multiplyValues(int64_t rows, Columns seen) {
+    if constexpr (!std::is_same_v<S, double>)
+      if (readsInPlace)
+        return addValues(
+            rows, seen.count(), args.width, scores + seen.first,
+            this->paddedColumns,
+            Matrix<const S>{lastValue + seen.first * args.value.row,
+                            args.value.row, 1},
+            output);
+    int64_t begin = seen.first;
+    if (seen.count() == 0)
+      std::fill_n(output, rows * args.width, T(0));
+    while (begin < seen.last) {
+      int64_t end = std::min((begin / sumDepth + 1) * sumDepth, seen.last);
+      if (begin > seen.first)
+        end = seen.last;
+      multiplyPacked<T>(
+          rows, args.width, end - begin,
+          {scores + begin, this->paddedColumns, 1},
+          Packed<T>{values, packed.count()}.at(begin - packed.first, 0), output,
+          args.width, /*accumulate=*/begin > seen.first);
+      begin = end;
+    }
+  }
+
+  const S *lastValue = nullptr;
+  Columns packed{0, 0};
+  T *values; ///< packed, in the rows of `packed`
   T *output;
 };
 
@@ -280,7 +288,7 @@ class AttentionGradient : Scores<S> {
 
 public:
   AttentionGradient(const tprt_attention_gradient_args &all, GemmState &state)
-      : Scores<S>(all.attention), all(all) {
+      : Scores<S>(all.attention, /*readsInPlace=*/false), all(all) {
     const int64_t height = this->height;
     this->allocate(
         {{&values, getPackedSize<T>(args.width, args.columns)},
@@ -295,36 +303,42 @@ public:
         state);
   }
 
-  void setKey(const S *data) {
-    this->pack(data, args.key.col, args.key.row, args.depth, args.columns,
-               this->keys);
-    this->pack(data, args.key.row, args.key.col, args.columns, args.depth,
-               keysByColumn);
-  }
-  void setValue(const S *data) {
-    this->pack(data, args.value.col, args.value.row, args.width, args.columns,
-               values);
-  }
-
-  void run(const S *query, const void *mask, const S *gradient,
-           S *queryGradient, S *keyGradient, S *valueGradient) {
+  void run(const S *query, const S *key, const S *value, const void *mask,
+           const S *gradient, S *queryGradient, S *keyGradient,
+           S *valueGradient) {
     std::fill_n(keyGradients, args.columns * args.depth, T(0));
     std::fill_n(valueGradients, args.columns * args.width, T(0));
-    this->forEachBlock(mask, [&](int64_t top, int64_t rows, int64_t seen) {
-      T sums[queryRows];
-      this->computeExponentials(query, mask, top, rows, seen, sums);
-      computeScoreGradients(gradient, top, rows, seen, sums);
-      addTransposed(scores, gradients, rows, seen, args.width, valueGradients);
-      addTransposed(scoreGradients, queries, rows, seen, args.depth,
-                    keyGradients);
-      multiplyPacked<T>(rows, args.depth, seen,
-                        {scoreGradients, paddedColumns, 1},
-                        {keysByColumn, args.columns}, queryGradients,
-                        args.depth, /*accumulate=*/false);
-      scaleRow(queryGradients, static_cast<T>(args.scale), rows * args.depth);
-      store(queryGradients, rows, args.depth, queryGradient, all.query_gradient,
-            top);
-    });
+    auto prepare = [&](Columns) {
+      const Columns all{0, args.columns};
+      if (key != this->key)
+        this->pack(key, args.key.row, args.key.col, args.columns, args.depth,
+                   keysByColumn);
+      this->prepareKey(key, all);
+      if (value != lastValue)
+        this->pack(value, args.value.col, args.value.row, args.width,
+                   args.columns, values);
+      lastValue = value;
+    };
+    this->forEachBlock(
+        mask, prepare, [&](int64_t top, int64_t rows, Columns columns) {
+          // Gradients of all columns are computed from the first one on.
+          const int64_t seen = columns.last;
+          T sums[queryRows];
+          this->computeExponentials(query, mask, top, rows, {0, seen}, sums);
+          computeScoreGradients(gradient, top, rows, seen, sums);
+          addTransposed(scores, gradients, rows, seen, args.width,
+                        valueGradients);
+          addTransposed(scoreGradients, queries, rows, seen, args.depth,
+                        keyGradients);
+          multiplyPacked<T>(rows, args.depth, seen,
+                            {scoreGradients, paddedColumns, 1},
+                            {keysByColumn, args.columns}, queryGradients,
+                            args.depth, /*accumulate=*/false);
+          scaleRow(queryGradients, static_cast<T>(args.scale),
+                   rows * args.depth);
+          store(queryGradients, rows, args.depth, queryGradient,
+                all.query_gradient, top);
+        });
     store(keyGradients, args.columns, args.depth, keyGradient,
           all.key_gradient);
     store(valueGradients, args.columns, args.width, valueGradient,
@@ -368,6 +382,7 @@ private:
   }
 
   const tprt_attention_gradient_args &all;
+  const S *lastValue = nullptr;
   T *values, *keysByColumn, *packedRows;          ///< packed
   T *scoreGradients, *gradients, *queryGradients; ///< of a block of rows
   T *keyGradients, *valueGradients;               ///< of a head
@@ -405,13 +420,11 @@ private:
 
 } // namespace
 
-/// Calls `run(kernel, head)` for all heads, after the head's key and value have
-/// been set. Each thread has its own kernel. `work` is the number of operations
-/// per score and element of depth or width.
-template <typename S, typename Kernel, typename Args, typename Run>
+/// Calls `run(kernel, head)` for all heads. Each thread has its own kernel.
+/// `work` is the number of operations per score and element of depth or width.
+template <typename Kernel, typename Args, typename Run>
 static void forEachHead(const Args &all, const tprt_attention_args &args,
-                        const void *key, const void *value, double work,
-                        GemmState &state, Run run) {
+                        double work, GemmState &state, Run run) {
   int64_t numHeads = 1;
   for (int64_t size : args.batch)
     numHeads *= size;
@@ -422,19 +435,28 @@ static void forEachHead(const Args &all, const tprt_attention_args &args,
     state.getHelper(part);
   parallelFor(numParts, numParts, [&](int64_t part) {
     Kernel kernel(all, state.getHelper(part));
-    const S *lastKey = nullptr, *lastValue = nullptr;
     for (int64_t i = numHeads * part / numParts;
-         i < numHeads * (part + 1) / numParts; ++i) {
-      Head head(args, i);
-      const S *keyHead = head.at(static_cast<const S *>(key), args.key);
-      if (keyHead != lastKey)
-        kernel.setKey(lastKey = keyHead);
-      const S *valueHead = head.at(static_cast<const S *>(value), args.value);
-      if (valueHead != lastValue)
-        kernel.setValue(lastValue = valueHead);
-      run(kernel, head);
-    }
+         i < numHeads * (part + 1) / numParts; ++i)
+      run(kernel, Head(args, i));
   });
+}
+
+/// Makes heads of one row, with the same key and value, rows of one head, so
+/// that they read the key and value together.
+static tprt_attention_args foldGroup(const tprt_attention_args &given) {
+  tprt_attention_args args = given;
+  if (args.rows != 1 || args.causal)
+    return args;
+  int i = TPRT_ATTENTION_BATCHES - 1;
+  while (i > 0 && args.batch[i] == 1)
+    --i;
+  if (args.key.batch[i] != 0 || args.value.batch[i] != 0)
+    return args;
+  std::swap(args.rows, args.batch[i]);
+  for (tprt_attention_strides *strides :
+       {&args.query, &args.mask_strides, &args.output})
+    strides->row = strides->batch[i];
+  return args;
 }
 
 static void check(const tprt_attention_args &args, const void *mask,
@@ -476,20 +498,23 @@ static bool hasNoBatch(const tprt_attention_args &args) {
          std::end(args.batch);
 }
 
-void tprt::attention(const tprt_attention_args &args, const void *query,
+void tprt::attention(const tprt_attention_args &given, const void *query,
                      const void *key, const void *value, const void *mask,
                      void *output, GemmState &state) {
-  check(args, mask, "tprt_attention");
+  check(given, mask, "tprt_attention");
+  const tprt_attention_args args = foldGroup(given);
   if (args.rows == 0 || args.width == 0 || hasNoBatch(args))
     return;
   dispatch(args.dtype, [&](auto element) {
     using S = decltype(element);
     auto run = [&](Attention<S> &kernel, const Head &head) {
       kernel.run(head.at(static_cast<const S *>(query), args.query),
+                 head.at(static_cast<const S *>(key), args.key),
+                 head.at(static_cast<const S *>(value), args.value),
                  head.getMask<S>(mask),
                  head.at(static_cast<S *>(output), args.output));
     };
-    forEachHead<S, Attention<S>>(args, args, key, value, 2, state, run);
+    forEachHead<Attention<S>>(args, args, 2, state, run);
   });
 }
 
@@ -507,12 +532,14 @@ void tprt::attentionGradient(const tprt_attention_gradient_args &all,
     using S = decltype(element);
     auto run = [&](AttentionGradient<S> &kernel, const Head &head) {
       kernel.run(head.at(static_cast<const S *>(query), args.query),
+                 head.at(static_cast<const S *>(key), args.key),
+                 head.at(static_cast<const S *>(value), args.value),
                  head.getMask<S>(mask),
                  head.at(static_cast<const S *>(gradient), args.output),
                  head.at(static_cast<S *>(queryGradient), all.query_gradient),
                  head.at(static_cast<S *>(keyGradient), all.key_gradient),
                  head.at(static_cast<S *>(valueGradient), all.value_gradient));
     };
-    forEachHead<S, AttentionGradient<S>>(all, args, key, value, 5, state, run);
+    forEachHead<AttentionGradient<S>>(all, args, 5, state, run);
   });
 }
