@@ -31,37 +31,48 @@ def load():
     return library
 
 
+class Products:
+    """Products of random f32 matrices: (m, n, k) of each that has its second operand transposed, as a linear layer has its
+    weight, and how many heads of how many queries, keys and features attention has after them, in full."""
+
+    def __init__(self, linear, attention):
+        self.library = load()
+        rng = np.random.default_rng(0)
+
+        def matrix(*shape):
+            return rng.standard_normal(shape, dtype=np.float32)
+
+        self.linear = [(matrix(m, k), matrix(n, k), matrix(m, n)) for m, n, k in linear]
+        self.heads, queries, keys, size = attention
+        self.queries, self.keys, self.scores, self.mixed = (matrix(queries, size), matrix(keys, size), matrix(queries, keys),
+                                                            matrix(queries, size))
+
+    def multiply(self, a, b, c, transposed):
+        (m, n), k = c.shape, a.shape[1]
+        self.library.cblas_sgemm(ROW_MAJOR, PLAIN, TRANSPOSED if transposed else PLAIN, m, n, k, 1.0, a.ctypes.data, k,
+                                 b.ctypes.data, k if transposed else n, 0.0, c.ctypes.data, n)
+
+    def time(self):
+        """Seconds of all of them."""
+        start = time.perf_counter()
+        for a, b, c in self.linear:
+            self.multiply(a, b, c, True)
+        for _ in range(self.heads):
+            self.multiply(self.queries, self.keys, self.scores, True)
+            self.multiply(self.scores, self.keys, self.mixed, False)
+        return time.perf_counter() - start
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("passes", type=int, nargs="?", default=15, help="default: %(default)s")
     short.add_option(parser, passes=1)
     arguments = parser.parse_args()
-    library = load()
-    rng = np.random.default_rng(0)
-
-    def matrix(*shape):
-        return rng.standard_normal(shape, dtype=np.float32)
-
-    tokens, head = BATCH * LENGTH, DIM // HEADS
-    linear = [(DIM, DIM)] * 4 + [(HIDDEN, DIM)] * 2 + [(DIM, HIDDEN)]  # out, in features
-    layers = [[(matrix(tokens, k), matrix(n, k), matrix(tokens, n)) for n, k in linear] for _ in range(LAYERS)]
-    scores, values = matrix(LENGTH, LENGTH), matrix(LENGTH, head)
-    queries, keys, mixed = matrix(LENGTH, head), matrix(LENGTH, head), matrix(LENGTH, head)
-
-    def multiply(a, b, c, transposed):
-        (m, n), k = c.shape, a.shape[1]
-        library.cblas_sgemm(ROW_MAJOR, PLAIN, TRANSPOSED if transposed else PLAIN, m, n, k, 1.0, a.ctypes.data, k,
-                            b.ctypes.data, k if transposed else n, 0.0, c.ctypes.data, n)
-
+    tokens = BATCH * LENGTH
+    layer = [(tokens, DIM, DIM)] * 4 + [(tokens, HIDDEN, DIM)] * 2 + [(tokens, DIM, HIDDEN)]
+    products = Products(LAYERS * layer, (LAYERS * BATCH * HEADS, LENGTH, LENGTH, DIM // HEADS))
     for _ in range(arguments.passes):
-        start = time.perf_counter()
-        for products in layers:
-            for a, b, c in products:
-                multiply(a, b, c, True)
-            for _ in range(BATCH * HEADS):
-                multiply(queries, keys, scores, True)
-                multiply(scores, values, mixed, False)
-        print(time.perf_counter() - start)
+        print(products.time())
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Tools:
     """Runs the tools from `bin_folder`; their files go to `out`.
 
     A command that fails raises SystemExit; its own message is on stderr by then.
-    `echo` prints each command line before it runs."""
+    `echo` prints each command line before it runs, and then what the tool prints."""
 
     def __init__(self, bin_folder, out, echo=True):
         self.bin = Path(bin_folder).resolve()
@@ -84,9 +84,10 @@ class Tools:
     def call(self, tool, *arguments):
         if self.echo:
             print(f"$ {shlex.join([tool, *map(str, arguments)])}", flush=True)
-        status = subprocess.run([self.bin / tool, *arguments]).returncode
-        if status:
-            sys.exit(f"error: {tool} failed with exit code {status}")
+        process = subprocess.run([self.bin / tool, *arguments], capture_output=not self.echo)
+        if process.returncode:
+            sys.stderr.buffer.write(process.stderr or b"")
+            sys.exit(f"error: {tool} failed with exit code {process.returncode}")
 
     def import_model(self, archive, inputs):
         """TorchScript or an exported program (.pt2) → model IR and weights. `inputs`: name → tensor."""

@@ -22,6 +22,7 @@ SCRIPTS = {
     "compile_time": ("--tp-opt {build}/bin/tp-opt --jax-python {peers}", ["peers"]),
     "dots": ("--tp-opt {build}/bin/tp-opt", []),
     "gemms": ("", ["numpy"]),
+    "generation": (FOLDERS, ["torch", "transformers"]),
     "llama_block": ("make {out} --ranks 1 2", ["torch"]),
     "minilm_vs_torch": (FOLDERS, ["torch", "transformers"]),
     "models_vs_torch": (FOLDERS, ["torch", "transformers"]),
