@@ -116,7 +116,7 @@ TEST(Generator, PadsPromptsOfABatch) {
     Generator generator(session);
     EXPECT_EQ(generator.getBatchSize(), 2);
     for (auto [one, two] : {std::pair(3, 3), std::pair(2, 7), std::pair(6, 1),
-                            std::pair(4, 5), std::pair(10, 9)}) {
+                            std::pair(4, 5), std::pair(10, 1)}) {
       Prompts prompts = {makePrompt(one), makePrompt(two)};
       prompts[1][0] = 9;
       Generation result = generator.generate(prompts, {.maxNewTokens = 5});

@@ -267,8 +267,9 @@ TensorMap Text::makeInputs(const GeneratingProgram &generating,
     auto [tensor, data] = allocate(dtype, {batch, found.cacheSize});
     fillElements(dtype, 0, data, numElements(tensor.shape));
     for (int64_t b = 0; b < batch; ++b)
-      fillElements(dtype, 1, data + (b * found.cacheSize + numPads[b]) * width,
-                   numRead + count - numPads[b]);
+      if (int64_t size = numRead + count - numPads[b]; size > 0)
+        fillElements(dtype, 1,
+                     data + (b * found.cacheSize + numPads[b]) * width, size);
     inputs[names.mask] = tensor;
   }
   return inputs;

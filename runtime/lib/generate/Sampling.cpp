@@ -94,12 +94,9 @@ template <typename T>
 static std::vector<T> unpack(const std::vector<std::string> &all,
                              int64_t numSequences) {
   std::vector<T> items;
-  for (const std::string &text : all) {
-    size_t before = items.size();
-    items.resize(before + text.size() / sizeof(T));
-    std::memcpy(items.data() + before, text.data(),
-                text.size() / sizeof(T) * sizeof(T));
-  }
+  for (const std::string &text : all)
+    for (size_t at = 0; at + sizeof(T) <= text.size(); at += sizeof(T))
+      std::memcpy(&items.emplace_back(), text.data() + at, sizeof(T));
   for (const T &item : items)
     if (item.sequence < 0 || item.sequence >= numSequences)
       throw executionError("a rank sends candidates of another batch");
