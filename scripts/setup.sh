@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
-  build-essential ccache clang-22 clang-format-22 clang-tidy-22 cmake git libclang-rt-22-dev libcli11-dev libgtest-dev libmlir-22-dev
+  build-essential ccache clang-22 clang-format-22 clang-tidy-22 cmake git libclang-rt-22-dev libcli11-dev libgtest-dev libicu-dev libmlir-22-dev
   libopenblas-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools nettle-dev ninja-build
   nlohmann-json3-dev python3 python3-venv zlib1g-dev
 )

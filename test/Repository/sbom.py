@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-LICENSES = {"Apache-2.0", "BSD-3-Clause", "MIT", "Zlib", "LGPL-3.0-or-later", "GPL-2.0-or-later"}
+LICENSES = {"Apache-2.0", "BSD-3-Clause", "MIT", "Zlib", "LGPL-3.0-or-later", "GPL-2.0-or-later", "Unicode-DFS-2016"}
 EXCEPTIONS = {"LLVM-exception"}
 RELATIONS = {"DESCRIBES", "DYNAMIC_LINK", "STATIC_LINK", "RUNTIME_DEPENDENCY_OF", "OPTIONAL_DEPENDENCY_OF", "TEST_DEPENDENCY_OF"}
 ID = re.compile(r"SPDXRef-[A-Za-z0-9.-]+\Z")
