@@ -45,7 +45,9 @@ struct TrainingArguments {
 /// The options of --generate.
 struct GenerationArguments {
   bool isWanted = false;
-  std::vector<std::string> prompts;
+  std::vector<std::string> prompts; ///< files of ids
+  std::vector<std::string> texts;   ///< prompts as text, for the tokenizer
+  std::string tokenizer;
   int64_t cacheSize = 0; ///< 0: the program says
   tprt::GenerationOptions options;
 };

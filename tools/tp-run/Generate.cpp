@@ -8,6 +8,7 @@
 #include "Launch.h"
 #include "tprt/GenerationReport.h"
 #include "tprt/Npy.h"
+#include "tprt/Tokenizer.h"
 
 #include <CLI/CLI.hpp>
 
@@ -32,6 +33,18 @@ void declareGenerationOptions(CLI::App &app, GenerationArguments &arguments) {
                      "for each prompt if they have different lengths")
           ->type_name("PATH")
           ->allow_extra_args(false);
+  CLI::Option *tokenizer =
+      app.add_option("--tokenizer", arguments.tokenizer,
+                     "a tokenizer.json of Hugging Face: print text instead of "
+                     "ids")
+          ->type_name("PATH");
+  CLI::Option *texts =
+      app.add_option("--prompt", arguments.texts,
+                     "a prompt as text; once for each prompt")
+          ->type_name("TEXT")
+          ->allow_extra_args(false)
+          ->needs(tokenizer)
+          ->excludes(prompts);
   CLI::Option *maxNewTokens =
       app.add_option("--max-new-tokens", options.maxNewTokens,
                      "new tokens of each sequence, at most")
@@ -82,7 +95,7 @@ void declareGenerationOptions(CLI::App &app, GenerationArguments &arguments) {
           ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
           ->type_name("N");
   for (CLI::Option *option :
-       {prompts, maxNewTokens, temperature, topK, topP, seed, ends, cacheSize})
+       {prompts, tokenizer, texts, maxNewTokens, temperature, topK, topP, seed, ends, cacheSize})
     option->needs(generate)->group(group);
   for (const char *other :
        {"--input", "--blocks", "--expect", "--repeat", "--warmup", "--program",
@@ -133,27 +146,48 @@ static Tensor makeRows(const std::vector<std::vector<int64_t>> &sequences) {
 
 namespace {
 
-/// Prints the tokens of a single sequence as they come.
+/// Prints the tokens of a single sequence as they come, or their text.
 class Stream {
 public:
-  explicit Stream(bool isWanted) : isWanted(isWanted) {}
+  Stream(bool isWanted, const Tokenizer *tokenizer) : isWanted(isWanted) {
+    if (tokenizer)
+      text.emplace(*tokenizer);
+  }
   ~Stream() { // also before an error
     if (hasBegun)
-      std::cout << std::endl;
+      std::cout << (text ? text->finish() : "") << std::endl;
   }
   bool print(std::span<const int64_t> tokens) {
-    if (isWanted && tokens.size() == 1)
-      std::cout << (std::exchange(hasBegun, true) ? " " : "") << tokens[0]
-                << std::flush;
+    if (!isWanted || tokens.size() != 1)
+      return true;
+    bool isFirst = !std::exchange(hasBegun, true);
+    if (text)
+      std::cout << text->push(tokens[0]) << std::flush;
+    else
+      std::cout << (isFirst ? "" : " ") << tokens[0] << std::flush;
     return true;
   }
 
 private:
   const bool isWanted;
   bool hasBegun = false;
+  std::optional<TextStream> text;
 };
 
 } // namespace
+
+/// A tokenizer of more tokens belongs to another model. One of fewer may be
+/// right, because models often have a rounded vocabulary.
+static std::unique_ptr<Tokenizer> loadTokenizer(const std::string &path,
+                                                const Manifest &manifest) {
+  std::unique_ptr<Tokenizer> tokenizer = Tokenizer::load(path);
+  int64_t own = tokenizer->getVocabularySize();
+  if (int64_t known = getVocabularySize(manifest); own > known)
+    throw inputError("'" + path + "' has " + std::to_string(own) +
+                     " tokens, but the model knows " + std::to_string(known) +
+                     ": it is the tokenizer of another model");
+  return tokenizer;
+}
 
 static ExitCode generateOnRank(const Options &options,
                                const std::shared_ptr<const Artifact> &artifact,
@@ -162,9 +196,14 @@ static ExitCode generateOnRank(const Options &options,
   const GenerationArguments &arguments = options.generation;
   const Manifest &manifest = artifact->getManifest();
   const bool isFirst = !job || job->rank == 0; // prints and writes
+  std::unique_ptr<Tokenizer> tokenizer;
+  if (!arguments.tokenizer.empty())
+    tokenizer = loadTokenizer(arguments.tokenizer, manifest);
   std::vector<std::vector<int64_t>> prompts;
   for (const std::string &path : arguments.prompts)
     readPrompts(path, prompts);
+  for (const std::string &text : arguments.texts)
+    prompts.push_back(tokenizer->encode(text));
   auto outputs = parseAssignments(options.outputs, "--output", "output",
                                   {"tokens"}, /*checkNames=*/true);
   std::vector<std::string> paths;
@@ -188,7 +227,7 @@ static ExitCode generateOnRank(const Options &options,
   const bool prints = isFirst && options.json != "-";
   Generation generation;
   {
-    Stream stream(prints);
+    Stream stream(prints, tokenizer.get());
     GenerationOptions generationOptions = arguments.options;
     generationOptions.onTokens = [&](std::span<const int64_t> tokens) {
       return stream.print(tokens);
@@ -197,15 +236,21 @@ static ExitCode generateOnRank(const Options &options,
   }
   if (!isFirst)
     return Success;
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t> &tokens : generation.tokens)
+    if (tokenizer)
+      texts.push_back(tokenizer->decode(tokens));
   if (prints && prompts.size() > 1)
-    for (const std::vector<int64_t> &tokens : generation.tokens)
-      std::cout << join(tokens) << "\n";
+    for (size_t i = 0; i < prompts.size(); ++i)
+      std::cout << (tokenizer ? "== " + std::to_string(i) + "\n" + texts[i]
+                              : join(generation.tokens[i]))
+                << "\n";
   std::vector<OutputFile> files;
   for (const auto &[name, path] : outputs)
     writeNpy(files.emplace_back(path), makeRows(generation.tokens));
   if (!options.json.empty()) {
     std::string text = makeGenerationReport(options.program, session, generator,
-                                            generation, prompts);
+                                            generation, prompts, texts);
     if (options.json == "-")
       std::cout << text;
     else
@@ -217,8 +262,9 @@ static ExitCode generateOnRank(const Options &options,
 }
 
 ExitCode generate(const Options &options) {
-  if (options.generation.prompts.empty())
-    throw UsageError("--generate: give the prompt, --prompt-ids PATH");
+  if (options.generation.prompts.empty() && options.generation.texts.empty())
+    throw UsageError("--generate: give the prompt, --prompt-ids PATH, or "
+                     "--tokenizer PATH --prompt TEXT");
   std::shared_ptr<const Artifact> artifact = loadProgram(options);
   return withCommunication(options, artifact->getManifest(),
                            [&](const Communication &communication) {

@@ -14,11 +14,12 @@ TPRT_API std::string describe(const Generation &generation,
                               const std::vector<std::vector<int64_t>> &prompts);
 
 /// The report as JSON, schema 1 (docs/Runtime.md): tokens, seconds, and the
-/// size of the cache.
+/// size of the cache. `texts` are those of the sequences' new tokens, or none.
 TPRT_API std::string
 makeGenerationReport(const std::string &artifactPath, const Session &session,
                      const Generator &generator, const Generation &generation,
-                     const std::vector<std::vector<int64_t>> &prompts);
+                     const std::vector<std::vector<int64_t>> &prompts,
+                     const std::vector<std::string> &texts = {});
 
 } // namespace tprt
 

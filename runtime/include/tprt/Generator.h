@@ -128,6 +128,11 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// The number of tokens that the programs of an artifact know. Throws like the
+/// constructor of Generator.
+TPRT_API int64_t getVocabularySize(const Manifest &manifest,
+                                   const GeneratorOptions &options = {});
+
 /// Throws what a Generator of these programs would throw because of its
 /// arguments, before weights are read.
 TPRT_API void checkGeneration(const Manifest &manifest,

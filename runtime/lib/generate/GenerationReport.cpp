@@ -50,7 +50,8 @@ std::string tprt::makeGenerationReport(const std::string &artifactPath,
                                        const Session &session,
                                        const Generator &generator,
                                        const Generation &generation,
-                                       const Prompts &prompts) {
+                                       const Prompts &prompts,
+                                       const std::vector<std::string> &texts) {
   const Manifest &manifest = session.getManifest();
   const std::vector<double> &seconds = generation.tokenSeconds;
   json ofTokens = {{"steps", seconds}};
@@ -74,5 +75,7 @@ std::string tprt::makeGenerationReport(const std::string &artifactPath,
                  {"prefill_seconds", generation.prefillSeconds},
                  {"token_seconds", std::move(ofTokens)},
                  {"tokens_per_second", getTokensPerSecond(generation)}};
+  if (!texts.empty())
+    report["texts"] = texts;
   return report.dump(2) + "\n";
 }

@@ -460,6 +460,11 @@ Generation Generator::generate(const Prompts &prompts,
       .generate();
 }
 
+int64_t tprt::getVocabularySize(const Manifest &manifest,
+                                const GeneratorOptions &options) {
+  return findGeneratingPrograms(manifest, options).vocabularySize;
+}
+
 void tprt::checkGeneration(const Manifest &manifest,
                            const GeneratorOptions &names,
                            const Prompts &prompts,

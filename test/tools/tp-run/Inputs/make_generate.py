@@ -3,7 +3,7 @@
 usage: make_generate.py DIRECTORY
 
 Writes generate.1.tpx and generate.2.tpx, the hand-written model of the runtime's unit tests over one and two ranks,
-batch.tpx, which takes two sequences and a mask, and faulty variants; its weights, and prompts.
+batch.tpx, which takes two sequences and a mask, and faulty variants; its weights, prompts, and two tokenizers.
 """
 
 import json
@@ -80,6 +80,11 @@ def main(directory):
     write_ids("outside.npy", [2], [1, 13])
     write_ids("fifteen.npy", [15], [1] * 15)
     write("floats.npy", npy("<f4", [2], [1, 2]))
+    words = {chr(ord("a") + i): i for i in range(VOCABULARY)}
+    for name, vocabulary in ("words", words), ("more", words | {"z": VOCABULARY}):
+        tokenizer = {"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": {"type": "WhitespaceSplit"},
+                     "post_processor": None, "decoder": None, "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "a"}}
+        write(f"{name}.json", json.dumps(tokenizer).encode())
     write_ids("first.npy", [1, 4], [1, 2, 3, 4])
     write_ids("first_at.npy", [4], [0, 1, 2, 3])
     write_ids("next.npy", [1, 1], [5])
