@@ -187,7 +187,7 @@ private:
 } // namespace
 
 template <typename Step, typename... Arguments>
-static Decoder makeDecoder(Arguments... arguments) {
+static Decoder makeDecoder(const Arguments &...arguments) {
   return [=] {
     std::vector<std::unique_ptr<DecodingStep>> steps;
     steps.push_back(std::make_unique<Step>(arguments...));
@@ -280,7 +280,7 @@ Decoder text::readDecoder(const Component &component) {
 }
 
 Decoder text::makeDefaultDecoder() {
-  return makeDecoder<MapStep>([](std::string token, bool isFirst) {
+  return makeDecoder<MapStep>([](const std::string &token, bool isFirst) {
     return isFirst ? token : " " + token;
   });
 }
