@@ -73,6 +73,9 @@ def SplitSharedInits : Pass<"tp-split-shared-inits", "::mlir::func::FuncOp"> {
     one's buffer. For the same reason, a computed tensor that an `insert_slice` or a loop writes is
     copied if it has other uses.
 
+    An output that is a concatenation begins with the output's buffer, and one that is a reshape is
+    written in the shape that is computed. `eliminate-empty-tensors` looks through neither.
+
     ```mlir
     %e = tensor.empty() : tensor<4x4xf32>
     %init = linalg.fill ins(%zero : f32) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>

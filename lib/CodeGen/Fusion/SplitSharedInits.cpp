@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/CodeGen/Passes.h"
@@ -56,6 +57,46 @@ class SplitSharedInits
         for (OpOperand &init : loop.getInitArgsMutable())
           copy(builder, init);
     }
+    getOperation().walk([&](bufferization::MaterializeInDestinationOp op) {
+      beginWithOutput(builder, op);
+    });
+  }
+
+  /// Lets the insertions that an output consists of begin with its buffer, and
+  /// writes what is only reshaped before. `eliminate-empty-tensors` looks
+  /// through neither: it would compute the pieces elsewhere, and then copy them.
+  static void beginWithOutput(OpBuilder &builder,
+                              bufferization::MaterializeInDestinationOp op) {
+    auto argument = dyn_cast<BlockArgument>(op.getDest());
+    if (!argument || !isa<MemRefType>(argument.getType()))
+      return;
+    builder.setInsertionPointToStart(argument.getOwner());
+    Value source = op.getSource(), buffer = argument;
+    while (Operation *reshape = source.getDefiningOp()) {
+      if (auto expand = dyn_cast<tensor::ExpandShapeOp>(reshape)) {
+        source = expand.getSrc();
+        buffer = memref::CollapseShapeOp::create(
+            builder, op.getLoc(), buffer, expand.getReassociationIndices());
+      } else if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(reshape)) {
+        source = collapse.getSrc();
+        buffer = memref::ExpandShapeOp::create(
+            builder, op.getLoc(), collapse.getSrcType().getShape(), buffer,
+            collapse.getReassociationIndices());
+      } else {
+        break;
+      }
+    }
+    op.getSourceMutable().assign(source);
+    op.getDestMutable().assign(buffer);
+    OpOperand *init = nullptr;
+    while (auto insert = source.getDefiningOp<tensor::InsertSliceOp>()) {
+      init = &insert.getDestMutable();
+      source = init->get();
+    }
+    if (init && source.getDefiningOp<tensor::EmptyOp>())
+      init->set(bufferization::ToTensorOp::create(
+          builder, op.getLoc(), source.getType(), buffer, op.getRestrict(),
+          op.getWritable()));
   }
 
   void split(OpBuilder &builder, DestinationStyleOpInterface op) {

@@ -97,3 +97,21 @@ func.func @loop(%a: tensor<8xf32>, %s: f32) -> (tensor<8xf32>, tensor<8xf32>) {
   }
   return %y, %x : tensor<8xf32>, tensor<8xf32>
 }
+
+// A concatenation begins with the output's buffer, and what an output reshapes is written in its own shape.
+
+// CHECK-LABEL: func.func @outputs
+// CHECK-SAME: %{{.+}}: tensor<4x2xf32>, %[[Y:.+]]: tensor<8xf32>, %[[OUT0:.+]]: memref<4x4xf32>, %[[OUT1:.+]]: memref<2x4xf32>
+// CHECK-DAG: %[[BEGIN:.+]] = bufferization.to_tensor %[[OUT0]] restrict writable
+// CHECK-DAG: %[[FLAT:.+]] = memref.collapse_shape %[[OUT1]]
+// CHECK: tensor.insert_slice %{{.+}} into %[[BEGIN]]
+// CHECK: bufferization.materialize_in_destination %[[Y]] in restrict writable %[[FLAT]] : (tensor<8xf32>, memref<8xf32>)
+func.func @outputs(%x: tensor<4x2xf32>, %y: tensor<8xf32>, %out0: memref<4x4xf32>, %out1: memref<2x4xf32>) {
+  %init = tensor.empty() : tensor<4x4xf32>
+  %0 = tensor.insert_slice %x into %init[0, 0] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x4xf32>
+  %1 = tensor.insert_slice %x into %0[0, 2] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x4xf32>
+  %2 = tensor.expand_shape %y [[0, 1]] output_shape [2, 4] : tensor<8xf32> into tensor<2x4xf32>
+  bufferization.materialize_in_destination %1 in restrict writable %out0 : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  bufferization.materialize_in_destination %2 in restrict writable %out1 : (tensor<2x4xf32>, memref<2x4xf32>) -> ()
+  return
+}
