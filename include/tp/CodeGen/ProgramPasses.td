@@ -148,6 +148,50 @@ def ConvertTPToTPRT : Pass<"convert-tp-to-tprt", "::mlir::ModuleOp"> {
     "::mlir::tprt::TPRTDialect"];
 }
 
+def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
+  let summary = "Make ops that a program repeats one function";
+  let description = [{
+    A model repeats its layers. The passes after this one, and LLVM, then compile equal layers once.
+    The pass looks for consecutive sequences of equally many ops that have the same names,
+    attributes and types, compute from each other in the same way, and whose results are needed
+    outside at the same places. They may differ in FQNs and in the numbers of their collectives. One
+    function takes what they read and write as buffers, and a `tprt.call` replaces each of them.
+
+    ```mlir
+    %w = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
+    %v = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+    %1 = nn.linear %0, %w {tp.fqn = "layers.0"} : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %2 = tprt.collective 0 into %1 : tensor<8x4xf32> -> tensor<8x4xf32>
+    %3 = nn.linear %2, %v {tp.fqn = "layers.1"} : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+    %4 = tprt.collective 1 into %3 : tensor<8x4xf32> -> tensor<8x4xf32>
+    ```
+
+    becomes
+
+    ```mlir
+    %2 = tprt.call @layer rank %rank ins(%0, %w : tensor<8x4xf32>, tensor<4x4xf32>)
+      outs(%init0 : tensor<8x4xf32>) origins ["layers.0", ""] collectives [0] -> tensor<8x4xf32>
+    %4 = tprt.call @layer rank %rank ins(%2, %v : tensor<8x4xf32>, tensor<4x4xf32>)
+      outs(%init1 : tensor<8x4xf32>) origins ["layers.1", ""] collectives [1] -> tensor<8x4xf32>
+    ```
+
+    A parameter whose next value is computed is updated in its buffer, inside the function.
+
+    Ops aren't fused across the ends of a function. So a sequence begins where the fewest ops could
+    be fused with those before it, for example behind a collective; among such places, where the
+    fewest values are needed later. Reshapes, transposes and slices move to the ops that read them,
+    so that no function stores what they give. Ops that read integers aren't outlined, since index
+    errors name their FQN, nor are ops with regions that use outer values, tensors without elements,
+    and sequences at whose end a collective runs.
+  }];
+  let options = [Option<"minSaved", "min-saved", "unsigned", /*default=*/"192",
+                        "Outline ops only if this many aren't compiled again">];
+  let statistics = [Statistic<"numOutlined", "outlined", "Sequences that became calls">];
+  let dependentDialects = [
+    "::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::tprt::TPRTDialect"];
+}
+
 def MakeIntegersSignless : Pass<"make-integers-signless", "::mlir::ModuleOp"> {
   let summary = "Drop the signs of integer types";
   let description = [{

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program is straight-line code, so a buffer's life is an interval of op
-// numbers. Placing intervals in as little memory as possible is NP-hard
+// numbers. A call counts as the ops of the function that it calls, so buffers
+// live as long as if the ops were in the program. Placing intervals in as little memory as possible is NP-hard
 // (dynamic storage allocation). The pass places buffers one by one, each into
 // the tightest gap. It starts with those that live when the most bytes do,
 // largest first. For neural networks, the arena is then not much larger than
@@ -19,6 +20,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 #include <numeric>
 
 namespace mlir::tp {
@@ -34,16 +36,35 @@ namespace {
 /// Attempts at a smaller arena from each order.
 constexpr int kMaxAttempts = 15;
 
-struct Buffer {
-  memref::AllocOp alloc;
-  int64_t bytes;
-  /// Numbers of the first and last op that use it.
-  int64_t first, last;
-  int64_t offset = 0;
+/// Numbers of the first and last op that use a buffer.
+struct Life {
+  int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
 
-  bool livesWith(const Buffer &other) const {
+  bool isEmpty() const { return last < 0; }
+  void add(Life other) {
+    first = std::min(first, other.first);
+    last = std::max(last, other.last);
+  }
+  Life shiftedBy(int64_t count) const { return {first + count, last + count}; }
+  bool meets(Life other) const {
     return first <= other.last && other.first <= last;
   }
+};
+
+struct Buffer {
+  memref::AllocOp alloc;
+  /// The call of the function that has the buffer; null for the program's own.
+  tprt::CallOp call;
+  int64_t bytes;
+  Life life;
+  int64_t offset = 0;
+};
+
+/// The buffers of a program or of a function that it calls.
+struct Function {
+  SmallVector<Buffer> buffers;
+  SmallVector<Life> arguments;
+  int64_t numOps = 0;
 };
 
 /// The buffers' numbers, in the order in which they are placed.
@@ -57,7 +78,7 @@ int64_t place(MutableArrayRef<Buffer> buffers, const Order &order) {
     Buffer *buffer = &buffers[number];
     int64_t best = -1, bestGap = 0, top = 0;
     for (const Buffer *other : placed) {
-      if (!buffer->livesWith(*other))
+      if (!buffer->life.meets(other->life))
         continue;
       int64_t gap = other->offset - top;
       if (gap >= buffer->bytes && (best < 0 || gap < bestGap)) {
@@ -81,10 +102,10 @@ int64_t place(MutableArrayRef<Buffer> buffers, const Order &order) {
 SmallVector<int64_t> getLiveBytes(ArrayRef<Buffer> buffers) {
   SmallVector<int64_t> live;
   for (const Buffer &buffer : buffers) {
-    if (static_cast<int64_t>(live.size()) < buffer.last + 2)
-      live.resize(buffer.last + 2, 0);
-    live[buffer.first] += buffer.bytes;
-    live[buffer.last + 1] -= buffer.bytes;
+    if (static_cast<int64_t>(live.size()) < buffer.life.last + 2)
+      live.resize(buffer.life.last + 2, 0);
+    live[buffer.life.first] += buffer.bytes;
+    live[buffer.life.last + 1] -= buffer.bytes;
   }
   std::partial_sum(live.begin(), live.end(), live.begin());
   return live;
@@ -100,16 +121,16 @@ int64_t getMostLive(ArrayRef<Buffer> buffers) {
 int64_t place(SmallVectorImpl<Buffer> &buffers) {
   SmallVector<int64_t> live = getLiveBytes(buffers), pressure;
   for (const Buffer &buffer : buffers)
-    pressure.push_back(*std::max_element(live.begin() + buffer.first,
-                                         live.begin() + buffer.last + 1));
+    pressure.push_back(*std::max_element(live.begin() + buffer.life.first,
+                                         live.begin() + buffer.life.last + 1));
   using Key = std::pair<int64_t, int64_t>; // the largest comes first
   const std::function<Key(unsigned)> keys[] = {
       [&](unsigned i) { return Key(pressure[i], buffers[i].bytes); },
       [&](unsigned i) { return Key(buffers[i].bytes, 0); },
-      [&](unsigned i) { return Key(-buffers[i].first, buffers[i].bytes); },
+      [&](unsigned i) { return Key(-buffers[i].life.first, buffers[i].bytes); },
       [&](unsigned i) {
-        const Buffer &buffer = buffers[i];
-        return Key(buffer.bytes * (buffer.last - buffer.first + 1), 0);
+        const auto &[first, last] = buffers[i].life;
+        return Key(buffers[i].bytes * (last - first + 1), 0);
       }};
   const int64_t least = getMostLive(buffers);
   int64_t best = std::numeric_limits<int64_t>::max();
@@ -142,38 +163,27 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
     SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
     if (programs.empty())
       return;
+    functions.clear();
     int64_t bytes = 0;
-    for (func::FuncOp program : programs)
-      bytes = std::max(bytes, plan(program));
+    SmallVector<SmallVector<Buffer>> placed;
+    for (func::FuncOp program : programs) {
+      placed.push_back(std::move(collect(program).buffers));
+      bytes = std::max(bytes, plan(program, placed.back()));
+    }
+    Builder builder(&getContext());
     setManifestEntry(getOperation(), "arena_bytes",
-                     Builder(&getContext()).getI64IntegerAttr(bytes));
+                     builder.getI64IntegerAttr(bytes));
+    type = MemRefType::get({bytes}, builder.getI8Type());
+    for (auto [program, buffers] : llvm::zip_equal(programs, placed))
+      useArena(program, buffers);
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (auto it = functions.find(function); it != functions.end())
+        useArena(function, it->second);
   }
 
-  /// Gives `program` an arena, and returns its size.
-  int64_t plan(func::FuncOp program) {
-    Block &body = program.getBody().front();
-    SmallVector<Buffer> buffers = collect(body);
+  /// Places the buffers of `program`, and returns the size of its arena.
+  static int64_t plan(func::FuncOp program, SmallVectorImpl<Buffer> &buffers) {
     int64_t bytes = place(buffers);
-
-    OpBuilder builder = OpBuilder::atBlockBegin(&body);
-    auto arenaType = MemRefType::get({bytes}, builder.getI8Type());
-    unsigned index = program.getNumArguments();
-    (void)program.insertArgument(
-        index, arenaType,
-        builder.getDictionaryAttr(builder.getNamedAttr(
-            kRoleAttr, builder.getStringAttr(stringifyRole(Role::Arena)))),
-        program.getLoc());
-    for (Buffer &buffer : buffers) {
-      builder.setInsertionPoint(buffer.alloc);
-      Location loc = buffer.alloc.getLoc();
-      Value offset =
-          arith::ConstantIndexOp::create(builder, loc, buffer.offset);
-      Value view = memref::ViewOp::create(builder, loc, buffer.alloc.getType(),
-                                          program.getArgument(index), offset,
-                                          ValueRange());
-      buffer.alloc.replaceAllUsesWith(view);
-      buffer.alloc.erase();
-    }
     remark::analysis(
         program.getLoc(),
         remark::RemarkOpts::name("Arena").category("tp-plan-arena"))
@@ -183,38 +193,133 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
     return bytes;
   }
 
-  static SmallVector<Buffer> collect(Block &body) {
-    DenseMap<Operation *, int64_t> numbers;
-    for (auto [i, op] : llvm::enumerate(body))
-      numbers[&op] = i;
-    SmallVector<Buffer> buffers;
-    for (auto alloc : body.getOps<memref::AllocOp>()) {
-      int64_t bytes =
-          llvm::alignTo(std::max<int64_t>(getTensorBytes(alloc.getType()), 1),
-                        kBufferAlignment);
-      Buffer buffer{alloc, bytes, std::numeric_limits<int64_t>::max(), -1};
-      extend(buffer, alloc, body, numbers);
-      if (buffer.last < 0)
-        buffer.first = buffer.last = numbers[alloc];
-      buffers.push_back(buffer);
-    }
-    return buffers;
+  /// The new last argument of `function`.
+  static BlockArgument addArgument(func::FuncOp function, Type type,
+                                   Role role) {
+    Builder builder(function.getContext());
+    (void)function.insertArgument(
+        function.getNumArguments(), type,
+        builder.getDictionaryAttr(builder.getNamedAttr(
+            kRoleAttr, builder.getStringAttr(stringifyRole(role)))),
+        function.getLoc());
+    return function.getArguments().back();
   }
 
-  /// Adds the uses of `value`, a view of the buffer, to its life.
-  static void extend(Buffer &buffer, Value value, Block &body,
-                     const DenseMap<Operation *, int64_t> &numbers) {
-    for (Operation *user : value.getUsers()) {
+  static void replace(OpBuilder &builder, memref::AllocOp alloc, Value arena,
+                      Value offset) {
+    Value view = memref::ViewOp::create(
+        builder, alloc.getLoc(), alloc.getType(), arena, offset, ValueRange());
+    alloc.replaceAllUsesWith(view);
+    alloc.erase();
+  }
+
+  /// Gives `program` an arena, and its calls the offsets of their buffers.
+  void useArena(func::FuncOp program, ArrayRef<Buffer> buffers) {
+    OpBuilder builder(&getContext());
+    Value arena = addArgument(program, type, Role::Arena);
+    llvm::MapVector<Operation *, SmallVector<int64_t>> offsets;
+    for (auto call : program.getOps<tprt::CallOp>())
+      offsets[call];
+    for (const Buffer &buffer : buffers) {
+      if (buffer.call) {
+        offsets[buffer.call].push_back(buffer.offset);
+        continue;
+      }
+      memref::AllocOp alloc = buffer.alloc;
+      builder.setInsertionPoint(alloc);
+      Value offset = arith::ConstantIndexOp::create(builder, alloc.getLoc(),
+                                                    buffer.offset);
+      replace(builder, alloc, arena, offset);
+    }
+    for (auto &[call, list] : offsets)
+      cast<tprt::CallOp>(call).setOffsets(list);
+  }
+
+  /// Lets a function that is called read the offsets of its buffers.
+  void useArena(func::FuncOp function, const Function &called) {
+    OpBuilder builder(&getContext());
+    Value arena = addArgument(function, type, Role::Arena);
+    int64_t count = called.buffers.size();
+    Value numbers =
+        addArgument(function, MemRefType::get({count}, builder.getI64Type()),
+                    Role::Numbers);
+    for (auto [i, buffer] : llvm::enumerate(called.buffers)) {
+      memref::AllocOp alloc = buffer.alloc;
+      Location loc = alloc.getLoc();
+      builder.setInsertionPoint(alloc);
+      Value index = arith::ConstantIndexOp::create(builder, loc, i);
+      Value number = memref::LoadOp::create(builder, loc, numbers, index);
+      Value offset = arith::IndexCastOp::create(builder, loc,
+                                                builder.getIndexType(), number);
+      replace(builder, alloc, arena, offset);
+    }
+  }
+
+  /// The function that `call` calls.
+  const Function &getCalled(tprt::CallOp call) {
+    auto function =
+        getOperation().lookupSymbol<func::FuncOp>(call.getCalleeAttr());
+    auto it = functions.find(function);
+    if (it == functions.end())
+      it = functions.try_emplace(function, collect(function)).first;
+    return it->second;
+  }
+
+  Function collect(func::FuncOp function) {
+    Block &body = function.getBody().front();
+    Function result;
+    DenseMap<Operation *, int64_t> numbers;
+    for (Operation &op : body) {
+      numbers[&op] = result.numOps;
+      auto call = dyn_cast<tprt::CallOp>(op);
+      result.numOps += call ? getCalled(call).numOps : 1;
+    }
+    for (BlockArgument argument : body.getArguments())
+      extend(result.arguments.emplace_back(), argument, body, numbers);
+    for (Operation &op : body) {
+      if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+        int64_t bytes =
+            llvm::alignTo(std::max<int64_t>(getTensorBytes(alloc.getType()), 1),
+                          kBufferAlignment);
+        Life life;
+        extend(life, alloc, body, numbers);
+        if (life.isEmpty())
+          life = {numbers[alloc], numbers[alloc]};
+        result.buffers.push_back({alloc, {}, bytes, life});
+      } else if (auto call = dyn_cast<tprt::CallOp>(op)) {
+        for (const Buffer &buffer : getCalled(call).buffers)
+          result.buffers.push_back({buffer.alloc, call, buffer.bytes,
+                                    buffer.life.shiftedBy(numbers[call])});
+      }
+    }
+    return result;
+  }
+
+  /// Adds the uses of `value`, a buffer or a view of it, to the buffer's life.
+  void extend(Life &life, Value value, Block &body,
+              const DenseMap<Operation *, int64_t> &numbers) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
       if (isa<ViewLikeOpInterface>(user) ||
           isa<memref::ExtractStridedMetadataOp>(user)) {
-        extend(buffer, user->getResult(0), body, numbers);
+        extend(life, user->getResult(0), body, numbers);
         continue;
       }
       int64_t number = numbers.lookup(body.findAncestorOpInBlock(*user));
-      buffer.first = std::min(buffer.first, number);
-      buffer.last = std::max(buffer.last, number);
+      auto call = dyn_cast<tprt::CallOp>(user);
+      if (!call) {
+        life.add({number, number});
+        continue;
+      }
+      Life inside = getCalled(call).arguments[use.getOperandNumber()];
+      if (!inside.isEmpty())
+        life.add(inside.shiftedBy(number));
     }
   }
+
+  /// Those that calls name.
+  DenseMap<Operation *, Function> functions;
+  MemRefType type; ///< of the arena
 };
 
 } // namespace

@@ -83,28 +83,41 @@ private:
     int64_t nanoseconds;
   };
 
-  /// The calls behind marks in the entry programs, by kernel.
+  /// The calls behind marks in the programs, by kernel.
   static llvm::MapVector<SymbolRefAttr, SmallVector<Call>>
   collect(ModuleOp module) {
     llvm::MapVector<SymbolRefAttr, SmallVector<Call>> calls;
     auto entries = getManifest(module).getAs<ArrayAttr>("ops");
     if (!entries)
       return calls;
+    // The entries of the marks in a repeated function differ only in FQNs.
+    DenseMap<Attribute, ArrayRef<int64_t>> marks;
     for (func::FuncOp program : getEntryPrograms(module))
-      for (auto call : program.getOps<func::CallOp>()) {
+      for (auto call : program.getOps<tprt::CallOp>())
+        marks.try_emplace(call.getCalleeAttr(),
+                          call.getMarks().value_or(ArrayRef<int64_t>()));
+    for (func::FuncOp function : getProgramFunctions(module))
+      for (auto call : function.getOps<func::CallOp>()) {
         auto mark = dyn_cast_or_null<tprt::MarkOp>(call->getPrevNode());
         if (!mark)
           continue;
-        if (std::optional<int64_t> nanoseconds = estimate(entries, mark))
+        uint64_t index = mark.getIndex();
+        if (function->hasAttr(tprt::kRepeatedAttr)) {
+          ArrayRef<int64_t> list =
+              marks.lookup(FlatSymbolRefAttr::get(function));
+          if (index >= list.size())
+            continue;
+          index = list[index];
+        }
+        if (std::optional<int64_t> nanoseconds = estimate(entries, index))
           calls[call.getCalleeAttr()].push_back({call, *nanoseconds});
       }
     return calls;
   }
 
-  /// The time of the marked op; none if the manifest doesn't say what the op
-  /// does.
-  static std::optional<int64_t> estimate(ArrayAttr entries, tprt::MarkOp mark) {
-    uint64_t index = mark.getIndex();
+  /// The time of the op of an entry; none if the manifest doesn't say what the
+  /// op does.
+  static std::optional<int64_t> estimate(ArrayAttr entries, uint64_t index) {
     auto entry = index < entries.size()
                      ? dyn_cast<DictionaryAttr>(entries[index])
                      : DictionaryAttr();

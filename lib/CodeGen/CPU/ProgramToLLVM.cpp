@@ -20,6 +20,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTPROGRAMTOLLVM
@@ -186,8 +187,8 @@ class ConvertProgramToLLVM
     EntryBuilder(module).build(programs);
   }
 
-  /// Makes all functions with bodies internal. Kernels aren't inlined, because
-  /// that would only repeat them in every layer.
+  /// Makes all functions with bodies internal. Those that programs call aren't
+  /// inlined, because that would only repeat them in every layer.
   void prepareFunctions() {
     Builder b(&getContext());
     SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
@@ -197,10 +198,9 @@ class ConvertProgramToLLVM
       function->setAttr(
           "llvm.linkage",
           LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
-      if (!llvm::is_contained(programs, function)) {
+      if (!llvm::is_contained(programs, function))
         function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
-        continue;
-      }
+      function->removeAttr(tprt::kRepeatedAttr);
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         function.removeArgAttr(i, kRoleAttr);
         function.removeArgAttr(i, kNameAttr);

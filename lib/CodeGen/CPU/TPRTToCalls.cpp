@@ -1,6 +1,7 @@
 //===- TPRTToCalls.cpp - Calls of the runtime -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CallNumbers.h"
 #include "CodeGen/Loops/Buffers.h"
 #include "RuntimeABI.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,7 +35,9 @@ class ConvertTPRTToCalls
     ptr = LLVM::LLVMPointerType::get(&getContext());
     i32 = b.getI32Type();
     i64 = b.getI64Type();
-    for (func::FuncOp program : getEntryPrograms(getOperation()))
+    if (failed(numbers.extendTables(getOperation())))
+      return signalPassFailure();
+    for (func::FuncOp program : getProgramFunctions(getOperation()))
       convert(b, program);
   }
 
@@ -45,6 +48,9 @@ class ConvertTPRTToCalls
             kRoleAttr, b.getStringAttr(stringifyRole(Role::Context)))),
         program.getLoc());
     context = program.getArgument(0);
+    SmallVector<BlockArgument> arenas = getArguments(program, Role::Arena);
+    arena = arenas.empty() ? Value() : arenas.front();
+    numbers.setFunction(program);
 
     // The ops to lower. Calls in loops pass their status out of the loops.
     SmallVector<Operation *> ops;
@@ -83,8 +89,8 @@ class ConvertTPRTToCalls
                     tprt::CollectiveWaitOp, tprt::AttentionOp,
                     tprt::AttentionGradientOp, tprt::ConvolutionOp,
                     tprt::GroupedGemmOp, tprt::SortOp, tprt::FillOp,
-                    gpu::LaunchFuncOp, tprt::ParallelOp, tprt::CheckIndexOp>(
-                  [&](auto op) { return lower(b, op); });
+                    gpu::LaunchFuncOp, tprt::ParallelOp, tprt::CheckIndexOp,
+                    tprt::CallOp>([&](auto op) { return lower(b, op); });
       op->erase();
       returnUnlessOk(b, carryOut(b, status), exit);
     }
@@ -140,7 +146,18 @@ class ConvertTPRTToCalls
   void lower(OpBuilder &b, tprt::MarkOp op) {
     Location loc = op.getLoc();
     call(b, loc, TPRT_FUNCTION(tprt_mark),
-         {context, constant(b, loc, i32, op.getIndex())});
+         {context, numbers.getMark(b, loc, op.getIndex())});
+  }
+
+  Value lower(OpBuilder &b, tprt::CallOp op) {
+    Location loc = op.getLoc();
+    SmallVector<Value> operands{context};
+    llvm::append_range(operands, op->getOperands());
+    if (arena)
+      operands.push_back(arena);
+    operands.push_back(numbers.buildTable(b, op));
+    return func::CallOp::create(b, loc, op.getCallee(), i32, operands)
+        .getResult(0);
   }
 
   template <typename OpT, typename Type>
@@ -148,8 +165,9 @@ class ConvertTPRTToCalls
     Location loc = op.getLoc();
     Value output = getPointer(b, op.getOutput());
     Value input = op.getInput() ? getPointer(b, op.getInput()) : output;
-    return call(b, loc, callee,
-                {context, constant(b, loc, i32, op.getId()), input, output});
+    return call(
+        b, loc, callee,
+        {context, numbers.getCollective(b, loc, op.getId()), input, output});
   }
 
   Value lower(OpBuilder &b, tprt::CollectiveOp op) {
@@ -163,7 +181,7 @@ class ConvertTPRTToCalls
   Value lower(OpBuilder &b, tprt::CollectiveWaitOp op) {
     Location loc = op.getLoc();
     return call(b, loc, TPRT_FUNCTION(tprt_collective_wait),
-                {context, constant(b, loc, i32, op.getId())});
+                {context, numbers.getCollective(b, loc, op.getId())});
   }
 
   Value lower(OpBuilder &b, tprt::FillOp op) {
@@ -493,7 +511,9 @@ class ConvertTPRTToCalls
   }
 
   Type ptr, i32, i64;
-  Value context, argumentValues, argumentTable;
+  /// Of the function that is converted; the arena may be null.
+  Value context, argumentValues, argumentTable, arena;
+  CallNumbers numbers;
   DenseMap<std::pair<Type, Attribute>, LLVM::GlobalOp> constants;
 };
 

@@ -104,27 +104,61 @@ private:
   llvm::MapVector<Value, int64_t> read, written;
 };
 
+/// An op that gets a mark.
+struct MarkedOp {
+  Operation *op;
+  Work work;
+};
+
 class InsertProfileMarks
     : public tp::impl::InsertProfileMarksBase<InsertProfileMarks> {
   void runOnOperation() override {
-    SmallVector<Attribute> entries;
-    DenseMap<Attribute, int64_t> known;
+    entries.clear();
+    known.clear();
+    DenseMap<Attribute, SmallVector<MarkedOp>> repeated; // by function
+    for (func::FuncOp function : getProgramFunctions(getOperation()))
+      if (function->hasAttr(tprt::kRepeatedAttr)) {
+        SmallVector<MarkedOp> marked = getMarkedOps(function);
+        for (auto [i, each] : llvm::enumerate(marked))
+          insertMark(each.op, i);
+        repeated[FlatSymbolRefAttr::get(function)] = std::move(marked);
+      }
     for (func::FuncOp program : getEntryPrograms(getOperation())) {
       weights = getWeights(program);
       for (Operation &op : program.getBody().front()) {
-        std::optional<Work> work = getWork(&op);
-        if (!work)
-          continue;
-        DictionaryAttr entry = describe(&op, *work);
-        auto [it, isNew] = known.try_emplace(entry, entries.size());
-        if (isNew)
-          entries.push_back(entry);
-        OpBuilder b(&op);
-        tprt::MarkOp::create(b, op.getLoc(), it->second);
+        if (auto call = dyn_cast<tprt::CallOp>(op)) {
+          SmallVector<int64_t> marks;
+          for (const MarkedOp &each : repeated[call.getCalleeAttr()])
+            marks.push_back(getEntry(describe(each, call)));
+          call.setMarks(marks);
+        } else if (std::optional<Work> work = getWork(&op)) {
+          insertMark(&op, getEntry(describe({&op, *work}, {})));
+        }
       }
     }
     setManifestEntry(getOperation(), "ops",
                      ArrayAttr::get(&getContext(), entries));
+  }
+
+  SmallVector<MarkedOp> getMarkedOps(func::FuncOp function) {
+    SmallVector<MarkedOp> marked;
+    for (Operation &op : function.getBody().front())
+      if (std::optional<Work> work = getWork(&op))
+        marked.push_back({&op, *work});
+    return marked;
+  }
+
+  static void insertMark(Operation *op, int64_t index) {
+    OpBuilder b(op);
+    tprt::MarkOp::create(b, op->getLoc(), index);
+  }
+
+  /// The index of `entry` in the manifest.
+  int64_t getEntry(DictionaryAttr entry) {
+    auto [it, isNew] = known.try_emplace(entry, entries.size());
+    if (isNew)
+      entries.push_back(entry);
+    return it->second;
   }
 
   /// None for ops that take no time, and for collectives, which the manifest
@@ -159,16 +193,19 @@ class InsertProfileMarks
 
   /// What a runtime needs to know to choose among several ways to compute a
   /// GEMM.
-  DictionaryAttr describe(tprt::GemmOp product) {
+  DictionaryAttr describe(tprt::GemmOp product, tprt::CallOp call) {
     Builder b(&getContext());
+    Value root = getRootBuffer(product.getB());
+    auto argument = dyn_cast<BlockArgument>(root);
+    if (call && argument && argument.getArgNumber() < call->getNumOperands())
+      root = getRootBuffer(call->getOperand(argument.getArgNumber()));
     return b.getDictionaryAttr(
         {{"sizes", product.getSizesAttr()},
          {"batch", product.getBatchAttr()},
          {"a", product.getAStridesAttr()},
          {"b", product.getBStridesAttr()},
          {"c", product.getCStridesAttr()},
-         {"weight",
-          b.getBoolAttr(weights.contains(getRootBuffer(product.getB())))}});
+         {"weight", b.getBoolAttr(weights.contains(root))}});
   }
 
   /// The buffers of parameters that `program` doesn't update.
@@ -186,11 +223,17 @@ class InsertProfileMarks
     return result;
   }
 
-  DictionaryAttr describe(Operation *op, const Work &work) {
+  /// The entry of an op of a program, or of a function that `call` calls.
+  DictionaryAttr describe(const MarkedOp &marked, tprt::CallOp call) {
+    const auto &[op, work] = marked;
     Builder b(&getContext());
     StringRef fqn;
     SmallVector<StringRef> names;
-    for (const Origin &origin : getOrigins(op)) {
+    for (Origin origin : getOrigins(op)) {
+      if (call &&
+          static_cast<size_t>(origin.position) < call.getOrigins().size())
+        origin.fqn =
+            cast<StringAttr>(call.getOrigins()[origin.position]).getValue();
       // A kernel gets the last origin's FQN, because it computes the others for
       // that one. A call gets the first one's: the others are its epilogue.
       if (!origin.fqn.empty() && (work.function.empty() || fqn.empty()))
@@ -209,10 +252,12 @@ class InsertProfileMarks
       entry.push_back(
           {"dtype", b.getStringAttr(llvm::to_string(work.computedType))});
     if (work.product)
-      entry.push_back({"product", describe(work.product)});
+      entry.push_back({"product", describe(work.product, call)});
     return b.getDictionaryAttr(entry);
   }
 
+  SmallVector<Attribute> entries;     ///< of the manifest
+  DenseMap<Attribute, int64_t> known; ///< their indices
   DenseMap<Attribute, Work> kernels;
   DenseSet<Value> weights; ///< of the program that is marked
 };

@@ -34,7 +34,7 @@ public:
 private:
   void runOnOperation() override {
     insertKernels.emplace(OpBuilder::atBlockEnd(getOperation().getBody()));
-    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+    for (func::FuncOp program : getProgramFunctions(getOperation())) {
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
         if (isKernel(&op))

@@ -67,6 +67,9 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   if (!isForDevice) // where it still sees what is updated
     pm.addPass(createConvertConvolutionToTPRT());
   pm.addPass(createCreateEntryPoint());
+  pm.addPass(createConvertTPToTPRT());
+  if (!isForDevice)
+    pm.addPass(createOutlineRepeats());
   pm.addPass(createConvertAttentionToTPRT());
   if (!isForDevice)
     pm.addPass(createConvertRoutingToTPRT());
@@ -76,7 +79,6 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addNestedPass<func::FuncOp>(tosa::createTosaToLinalg());
   pm.addNestedPass<func::FuncOp>(createTosaToArithPass());
   pm.addNestedPass<func::FuncOp>(createTosaToTensorPass());
-  pm.addPass(createConvertTPToTPRT());
   pm.addPass(createMakeIntegersSignless());
   pm.addNestedPass<func::FuncOp>(createExpandTensorOps());
   pm.addPass(createCheckLowered());

@@ -25,7 +25,7 @@ namespace {
 
 class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
   void runOnOperation() override {
-    for (func::FuncOp program : getEntryPrograms(getOperation()))
+    for (func::FuncOp program : getProgramFunctions(getOperation()))
       check(program);
     markAllAnalysesPreserved();
   }

@@ -3,6 +3,7 @@
 
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -21,6 +22,8 @@ StringRef tp::stringifyRole(Role role) {
     return "output";
   case Role::Arena:
     return "arena";
+  case Role::Numbers:
+    return "numbers";
   }
   llvm_unreachable("unknown role");
 }
@@ -34,6 +37,14 @@ SmallVector<func::FuncOp> tp::getEntryPrograms(ModuleOp module) {
     if (auto main = module.lookupSymbol<func::FuncOp>("main"))
       programs.push_back(main);
   return programs;
+}
+
+SmallVector<func::FuncOp> tp::getProgramFunctions(ModuleOp module) {
+  SmallVector<func::FuncOp> functions = getEntryPrograms(module);
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(tprt::kRepeatedAttr))
+      functions.push_back(function);
+  return functions;
 }
 
 SmallVector<BlockArgument> tp::getArguments(func::FuncOp program, Role role) {

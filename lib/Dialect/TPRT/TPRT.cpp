@@ -314,6 +314,97 @@ int64_t GemmOp::getTouchedBytes() {
 }
 
 //===----------------------------------------------------------------------===//
+// CallOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(
+      *this, getCalleeAttr());
+  if (!callee)
+    return emitOpError("there is no function '") << getCallee() << "'";
+  if (!callee->hasAttr(kRepeatedAttr))
+    return emitOpError("'")
+           << getCallee() << "' has no attribute '" << kRepeatedAttr << "'";
+  if (auto caller = getOperation()->getParentOfType<FunctionOpInterface>();
+      caller && caller->hasAttr(kRepeatedAttr))
+    return emitOpError("is in a function with '") << kRepeatedAttr << "'";
+  auto isSame = [](Type operand, Type argument) {
+    auto shaped = dyn_cast<ShapedType>(operand);
+    auto buffer = dyn_cast<MemRefType>(argument);
+    if (!shaped || !buffer)
+      return operand == argument;
+    return shaped.getShape() == buffer.getShape() &&
+           shaped.getElementType() == buffer.getElementType();
+  };
+  ArrayRef<Type> arguments = callee.getArgumentTypes();
+  if (arguments.size() >= getNumOperands() &&
+      llvm::all_of_zip(getOperandTypes(),
+                       arguments.take_front(getNumOperands()), isSame))
+    return success();
+  InFlightDiagnostic diagnostic =
+      emitOpError("'") << getCallee()
+                       << "' doesn't take an 'index' and buffers of the "
+                          "operands' shapes and element types";
+  diagnostic.attachNote(callee.getLoc()) << "the function is here";
+  return diagnostic;
+}
+
+/// `buffer` without a layout, if it is dense and begins at its base; else null.
+static Value castToPlain(RewriterBase &rewriter, Location loc, Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  auto plain = MemRefType::get(type.getShape(), type.getElementType());
+  if (type == plain)
+    return buffer;
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
+      !memref::isStaticShapeAndContiguousRowMajor(type))
+    return {};
+  return memref::CastOp::create(rewriter, loc, plain, buffer);
+}
+
+/// The function takes addresses of dense buffers. A view with gaps, or of the
+/// end of a buffer, goes through a copy.
+LogicalResult
+CallOp::bufferize(RewriterBase &rewriter,
+                  const bufferization::BufferizationOptions &options,
+                  bufferization::BufferizationState &state) {
+  SmallVector<Value> operands{getRank()}, results;
+  SmallVector<std::pair<Value, Value>> copies;
+  for (OpOperand &operand : getOperation()->getOpOperands().drop_front()) {
+    FailureOr<Value> buffer =
+        getBuffer(rewriter, operand.get(), options, state);
+    if (failed(buffer))
+      return failure();
+    bool isInit = isDpsInit(&operand);
+    if (isInit)
+      results.push_back(*buffer);
+    if (Value plain = castToPlain(rewriter, getLoc(), *buffer)) {
+      operands.push_back(plain);
+      continue;
+    }
+    auto type = cast<MemRefType>(buffer->getType());
+    FailureOr<Value> dense = options.createAlloc(
+        rewriter, getLoc(),
+        MemRefType::get(type.getShape(), type.getElementType()), {});
+    if (failed(dense) ||
+        ((!isInit || isUpdated(operand)) &&
+         failed(options.createMemCpy(rewriter, getLoc(), *buffer, *dense))))
+      return failure();
+    operands.push_back(*dense);
+    if (isInit)
+      copies.push_back({*dense, *buffer});
+  }
+  CallOp::create(rewriter, getLoc(), TypeRange(), operands,
+                 getOperation()->getAttrs());
+  for (auto [dense, buffer] : copies)
+    if (failed(options.createMemCpy(rewriter, getLoc(), dense, buffer)))
+      return failure();
+  bufferization::replaceOpWithBufferizedValues(rewriter, *this, results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // ParallelOp
 //===----------------------------------------------------------------------===//
 

@@ -23,7 +23,7 @@ func.func @long(%x: memref<16xf32>, %y: memref<16xf32>) attributes {tp.ranks = a
 }
 
 // CHECK-LABEL: func.func @short
-// CHECK-SAME: %[[CTX:.+]]: !llvm.ptr {tprt.role = "context"}, %[[X:.+]]: memref<16xf32>, %[[Y:.+]]: memref<0xf32>, %{{.+}}: memref<64xi8> {tprt.role = "arena"}) -> i32
+// CHECK-SAME: %[[CTX:.+]]: !llvm.ptr {tprt.role = "context"}, %[[X:.+]]: memref<16xf32>, %[[Y:.+]]: memref<0xf32>, %{{.+}}: memref<4096xi8> {tprt.role = "arena"}) -> i32
 // CHECK: call @kernel_0(%[[X]]
 // CHECK: call @tprt_collective(%[[CTX]]
 func.func @short(%x: memref<16xf32>, %y: memref<0xf32>) attributes {tp.ranks = array<i64: 1>} {

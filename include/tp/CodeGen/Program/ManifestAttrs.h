@@ -34,10 +34,15 @@ constexpr StringLiteral kRangeOfAttr = "tprt.range_of";
 /// rank runs one of them. If there are none, all ranks run `@main`.
 SmallVector<func::FuncOp> getEntryPrograms(ModuleOp module);
 
+/// The functions whose ops a program runs one after the other: the entry
+/// programs, and the functions with tprt::kRepeatedAttr.
+SmallVector<func::FuncOp> getProgramFunctions(ModuleOp module);
+
 /// What an argument of a program is. Arguments come in this order; there may be
 /// any number of inputs, parameters and outputs, and at most one of each of the
-/// others.
-enum class Role { Context, Rank, Input, Parameter, Output, Arena };
+/// others. A function with tprt::kRepeatedAttr has buffers without a role behind
+/// its rank, and numbers: the offsets, marks and collectives of the call.
+enum class Role { Context, Rank, Input, Parameter, Output, Arena, Numbers };
 
 StringRef stringifyRole(Role role);
 

@@ -21,6 +21,10 @@ struct StatusResource : SideEffects::Resource::Base<StatusResource> {
   StringRef getName() final { return "tprt.status"; }
 };
 
+/// UnitAttr on a function: it holds ops that a program repeats, and tprt.call
+/// calls it.
+constexpr StringLiteral kRepeatedAttr = "tprt.repeated";
+
 } // namespace mlir::tprt
 
 #include "tp/Dialect/TPRT/TPRTDialect.h.inc"

@@ -481,6 +481,63 @@ def TPRT_SortOp : TPRT_DestinationOp<"sort", "false"> {
   }];
 }
 
+def TPRT_CallOp : TPRT_DestinationOp<"call", "isUpdated(operand)", "Equivalent", [
+    AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Call a function that a program repeats";
+  let description = [{
+    Calls a function that holds ops which the program repeats, such as a layer. The function takes
+    the rank and a buffer for each other operand, in their order. It reads `inputs`, reads and
+    overwrites `updated`, and writes `outputs`. On tensors, the results are what `updated` and
+    `outputs` then hold.
+
+    ```mlir
+    %y, %v = tprt.call @layer_0 rank %rank ins(%x, %w : tensor<8x4xf32>, tensor<4x4xf32>)
+      updates(%u : tensor<4x4xf32>) outs(%init : tensor<8x4xf32>)
+      origins ["layers.3.linear", "layers.3.add"] collectives [6] -> tensor<4x4xf32>, tensor<8x4xf32>
+    ```
+
+    The attributes are what differs between two calls of a function:
+
+    | attribute | meaning |
+    |---|---|
+    | `origins` | the FQN of each op that the function's locations name, by the position there |
+    | `collectives` | the id of each collective of the function, by its number there |
+    | `offsets` | the offset in the arena of each buffer of the function; set by `tp-plan-arena` |
+    | `marks` | the index of each `tprt.mark` of the function; set by `tp-insert-profile-marks` |
+
+    The `id` of a collective in the function, and the `index` of a mark, are positions in these
+    lists.
+
+    **Constraints:** (C1) `callee` has the attribute `tprt.repeated`; (C2) its first arguments are an
+    index and buffers of the operands' shapes and element types; (C3) it contains no `tprt.call`.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Index:$rank,
+                       Arg<Variadic<TPRT_Buffer>, "only read", [MemRead]>:$inputs,
+                       Arg<Variadic<TPRT_Buffer>, "overwritten", [MemRead, MemWrite]>:$updated,
+                       Arg<Variadic<TPRT_Buffer>, "where the results go", [MemWrite]>:$outputs,
+                       StrArrayAttr:$origins,
+                       DenseI64ArrayAttr:$collectives,
+                       OptionalAttr<DenseI64ArrayAttr>:$offsets,
+                       OptionalAttr<DenseI64ArrayAttr>:$marks);
+  let assemblyFormat = [{
+    $callee `rank` $rank (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    (`updates` `(` $updated^ `:` type($updated) `)`)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    `origins` $origins `collectives` $collectives (`offsets` $offsets^)? (`marks` $marks^)?
+    attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      unsigned count = getUpdated().size() + getOutputs().size();
+      return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - count, count);
+    }
+    /// Whether `operand` is read and overwritten.
+    bool isUpdated(::mlir::OpOperand &operand) {
+      unsigned first = 1 + getInputs().size(), number = operand.getOperandNumber();
+      return number >= first && number < first + getUpdated().size();
+    }
+  }];
+}
+
 def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Call a kernel for a range of iterations, in parts";
   let description = [{

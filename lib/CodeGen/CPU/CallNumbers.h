@@ -1,0 +1,53 @@
+//===- CallNumbers.h - In what calls of a function differ -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A function with tprt::kRepeatedAttr takes a table of numbers as its last
+// argument: the offsets of its buffers, the indices of its marks, and the ids
+// of its collectives. Each call passes a constant table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CODEGEN_CPU_CALLNUMBERS_H
+#define TP_LIB_CODEGEN_CPU_CALLNUMBERS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+
+namespace mlir::tp {
+
+class CallNumbers {
+public:
+  /// Adds marks and collectives to the tables of the module's functions, which
+  /// hold offsets so far. Fails if a call lists other numbers than its function
+  /// needs.
+  LogicalResult extendTables(ModuleOp module);
+
+  /// The constant table that `call` passes.
+  Value buildTable(OpBuilder &b, tprt::CallOp call);
+
+  /// Sets the function that the following numbers are for.
+  void setFunction(func::FuncOp function);
+
+  /// A mark's index, or a collective's id: a constant in a program; in a
+  /// function that is called, an entry of its table.
+  Value getMark(OpBuilder &b, Location loc, int64_t index);
+  Value getCollective(OpBuilder &b, Location loc, int64_t id);
+
+private:
+  /// How many numbers of each kind a table has, in this order.
+  struct Counts {
+    int64_t offsets = 0, marks = 0, collectives = 0;
+  };
+  LogicalResult check(tprt::CallOp call);
+  static MemRefType getTableType(Builder &b, const Counts &counts);
+  Value getNumber(OpBuilder &b, Location loc, int64_t number, int64_t first);
+
+  DenseMap<StringAttr, Counts> countsOf; ///< by the function's name
+  unsigned numTables = 0;
+  Value table; ///< of the function; null in a program
+  Counts counts;
+};
+
+} // namespace mlir::tp
+
+#endif // TP_LIB_CODEGEN_CPU_CALLNUMBERS_H

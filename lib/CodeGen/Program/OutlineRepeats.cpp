@@ -1,0 +1,462 @@
+//===- OutlineRepeats.cpp - Functions of ops that a program repeats -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Origin.h"
+#include "RepeatedOps.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "tp/CodeGen/Passes.h"
+#include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TPRT/TPRT.h"
+#include "tp/Interfaces/ShapeOpInterfaces.h"
+#include "tp/Sharding/Propagation/OpClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include <map>
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_OUTLINEREPEATS
+#include "tp/CodeGen/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// A result that is a parameter's next value, and the parameter's tensor.
+struct Update {
+  OpResult value;
+  Value parameter;
+};
+
+/// Consecutive ops that may become one call.
+struct Sequence {
+  ArrayRef<Operation *> ops;
+  SetVector<Value> inputs; ///< read; parameters that are updated are not in it
+  SmallVector<Update> updates;
+  SmallVector<OpResult> outputs;  ///< needed outside
+  SetVector<int64_t> collectives; ///< their ids
+  SmallVector<Origin> origins;
+  /// Equal for sequences that one function may replace.
+  std::vector<size_t> signature;
+};
+
+/// Whether sequences clone `op`, which takes no operands, instead of taking its
+/// result.
+bool isCloned(Operation *op) {
+  return op && op->getNumOperands() == 0 &&
+         (op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op));
+}
+
+IntegerAttr getCollectiveId(Operation *op) {
+  if (!isa<tprt::CollectiveOp, tprt::CollectiveStartOp, tprt::CollectiveWaitOp>(
+          op))
+    return {};
+  return op->getAttrOfType<IntegerAttr>("id");
+}
+
+/// Whether a function may take `type` as a buffer.
+bool isTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() && tensor.getNumElements() > 0 &&
+         !tensor.getEncoding();
+}
+
+/// Whether `op` may be part of a sequence.
+bool isPlain(Operation *op) {
+  if (isa_and_present<bufferization::BufferizationDialect>(op->getDialect()))
+    return false;
+  for (Value operand : op->getOperands()) {
+    auto element = dyn_cast<IntegerType>(getElementTypeOrSelf(operand));
+    // The FQN is in the error about an index.
+    if (isa<ShapedType>(operand.getType()) && element && element.getWidth() > 1)
+      return false;
+  }
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return captured.empty();
+}
+
+/// The discardable attributes that say what `op` computes.
+DictionaryAttr getMeaning(Operation *op) {
+  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  attributes.erase(kFqnAttr);
+  return attributes.getDictionary(op->getContext());
+}
+
+/// The ops of a program that calls may replace.
+class Outliner {
+public:
+  Outliner(func::FuncOp program, Value rank)
+      : program(program), rank(rank), builder(program.getContext()),
+        symbols(program->getParentOfType<ModuleOp>()) {}
+
+  /// Returns the number of sequences that became calls.
+  unsigned outline(size_t minSaved);
+
+private:
+  SmallVector<RepeatedOps> find(size_t minSaved);
+  void sinkMovements();
+  std::optional<Sequence> describe(size_t begin, size_t period);
+  bool describeOperands(Operation *op, size_t begin, Sequence &sequence);
+  bool describeResults(Operation *op, size_t begin, Sequence &sequence);
+  Operation *getUserOutside(OpOperand &use, const Sequence &sequence,
+                            size_t begin);
+  func::FuncOp build(const Sequence &sequence);
+  void call(func::FuncOp function, const Sequence &sequence);
+
+  func::FuncOp program;
+  Value rank;
+  OpBuilder builder;
+  SymbolTable symbols;
+  std::vector<Operation *> ops;
+  DenseMap<Operation *, size_t> indices;
+  std::vector<unsigned> classes;
+  OpClasses opClasses;
+  DenseMap<std::pair<unsigned, Attribute>, unsigned> classesWithAttributes;
+
+  unsigned getClass(Operation *op) {
+    bool isNew;
+    auto key = std::pair(opClasses.get(op, isNew), Attribute(getMeaning(op)));
+    return classesWithAttributes.try_emplace(key, classesWithAttributes.size())
+        .first->second;
+  }
+};
+
+} // namespace
+
+/// Adds what `op` reads; false if no function can take it.
+bool Outliner::describeOperands(Operation *op, size_t begin,
+                                Sequence &sequence) {
+  std::vector<size_t> &signature = sequence.signature;
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (isCloned(producer)) {
+      llvm::append_values(signature, size_t(0), size_t(getClass(producer)));
+      llvm::append_range(sequence.origins, getOrigins(producer));
+      continue;
+    }
+    auto it = indices.find(producer);
+    if (it != indices.end() && it->second >= begin &&
+        it->second < begin + sequence.ops.size()) {
+      llvm::append_values(signature, size_t(1), it->second - begin,
+                          size_t(cast<OpResult>(operand).getResultNumber()));
+    } else if (operand == rank) {
+      signature.push_back(2);
+    } else {
+      if (!isTensor(operand.getType()) ||
+          isa_and_present<tprt::CollectiveStartOp>(producer))
+        return false;
+      sequence.inputs.insert(operand);
+      llvm::append_values(signature, size_t(3),
+                          size_t(llvm::find(sequence.inputs, operand) -
+                                 sequence.inputs.begin()));
+    }
+  }
+  return true;
+}
+
+/// The op of the block that a use belongs to; null if it is one of `sequence`.
+Operation *Outliner::getUserOutside(OpOperand &use, const Sequence &sequence,
+                                    size_t begin) {
+  Operation *user =
+      program.getBody().front().findAncestorOpInBlock(*use.getOwner());
+  auto it = indices.find(user);
+  bool isInside = it != indices.end() && it->second >= begin &&
+                  it->second < begin + sequence.ops.size();
+  return isInside ? nullptr : user;
+}
+
+/// Adds what of `op`'s results is needed outside; false if no function can give
+/// it.
+bool Outliner::describeResults(Operation *op, size_t begin,
+                               Sequence &sequence) {
+  std::vector<size_t> &signature = sequence.signature;
+  for (OpResult result : op->getResults()) {
+    SmallVector<Operation *> users;
+    for (OpOperand &use : result.getUses())
+      if (Operation *user = getUserOutside(use, sequence, begin))
+        users.push_back(user);
+    if (users.empty())
+      continue;
+    if (!isTensor(result.getType()) || isa<tprt::CollectiveStartOp>(op))
+      return false;
+    auto write =
+        dyn_cast<bufferization::MaterializeInDestinationOp>(users.front());
+    if (users.size() > 1 || !write ||
+        !write.getDest().getDefiningOp<bufferization::ToTensorOp>()) {
+      signature.push_back(4);
+      sequence.outputs.push_back(result);
+      continue;
+    }
+    Value parameter = write.getDest();
+    if (llvm::any_of(sequence.updates, [&](const Update &update) {
+          return update.parameter == parameter;
+        }))
+      return false;
+    sequence.inputs.insert(parameter);
+    llvm::append_values(signature, size_t(5),
+                        size_t(llvm::find(sequence.inputs, parameter) -
+                               sequence.inputs.begin()));
+    sequence.updates.push_back({result, parameter});
+  }
+  return true;
+}
+
+/// None if the ops can't become a call.
+std::optional<Sequence> Outliner::describe(size_t begin, size_t period) {
+  Sequence sequence;
+  sequence.ops = ArrayRef(ops).slice(begin, period);
+  for (auto [offset, op] : llvm::enumerate(sequence.ops)) {
+    sequence.signature.push_back(classes[begin + offset]);
+    if (!isPlain(op) || !describeOperands(op, begin, sequence) ||
+        !describeResults(op, begin, sequence))
+      return std::nullopt;
+    if (IntegerAttr id = getCollectiveId(op)) {
+      sequence.collectives.insert(id.getInt());
+      sequence.signature.push_back(
+          llvm::find(sequence.collectives, id.getInt()) -
+          sequence.collectives.begin());
+    }
+    llvm::append_range(sequence.origins, getOrigins(op));
+    sequence.signature.push_back(sequence.origins.size());
+  }
+  // Each origin once, where it occurs first.
+  llvm::SmallDenseSet<int64_t> known;
+  llvm::erase_if(sequence.origins, [&](const Origin &origin) {
+    return !known.insert(origin.position).second;
+  });
+  sequence.signature.push_back(sequence.origins.size());
+  for (const Update &update : sequence.updates)
+    sequence.inputs.remove(update.parameter);
+  return sequence;
+}
+
+/// The function for `sequence` and those that are like it.
+func::FuncOp Outliner::build(const Sequence &sequence) {
+  Location loc = sequence.ops.front()->getLoc();
+  auto function = func::FuncOp::create(
+      loc, "layer", builder.getFunctionType(TypeRange(), {}));
+  function.setPrivate();
+  function->setAttr(tprt::kRepeatedAttr, builder.getUnitAttr());
+  Block *body = function.addEntryBlock();
+  SmallVector<DictionaryAttr> attributes{
+      builder.getDictionaryAttr(builder.getNamedAttr(
+          kRoleAttr, builder.getStringAttr(stringifyRole(Role::Rank))))};
+  IRMapping mapping;
+  mapping.map(rank, body->addArgument(rank.getType(), loc));
+  auto addBuffer = [&](Value tensor) {
+    attributes.push_back(builder.getDictionaryAttr({}));
+    auto type = cast<RankedTensorType>(tensor.getType());
+    return body->addArgument(
+        MemRefType::get(type.getShape(), type.getElementType()), loc);
+  };
+  builder.setInsertionPointToEnd(body);
+  auto read = [&](Value tensor, bool writable) {
+    Value buffer = addBuffer(tensor);
+    mapping.map(tensor, bufferization::ToTensorOp::create(
+                            builder, loc, tensor.getType(), buffer,
+                            /*restrict=*/true, writable));
+    return buffer;
+  };
+  for (Value input : sequence.inputs)
+    read(input, /*writable=*/false);
+  SmallVector<Value> updated;
+  for (const Update &update : sequence.updates)
+    updated.push_back(read(update.parameter, /*writable=*/true));
+
+  for (Operation *op : sequence.ops) {
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          isCloned(producer) && !mapping.contains(operand))
+        builder.clone(*producer, mapping);
+    Operation *clone = builder.clone(*op, mapping);
+    if (IntegerAttr id = getCollectiveId(op))
+      clone->setAttr("id", builder.getI64IntegerAttr(
+                               llvm::find(sequence.collectives, id.getInt()) -
+                               sequence.collectives.begin()));
+  }
+  for (OpResult output : sequence.outputs)
+    bufferization::MaterializeInDestinationOp::create(
+        builder, output.getLoc(), TypeRange(), mapping.lookup(Value(output)),
+        addBuffer(output), /*restrict=*/true, /*writable=*/true);
+  // Written into the tensor that was read, so that bufferization treats both as
+  // one buffer.
+  for (auto [update, buffer] : llvm::zip_equal(sequence.updates, updated)) {
+    Value written =
+        bufferization::MaterializeInDestinationOp::create(
+            builder, update.value.getLoc(), mapping.lookup(Value(update.value)),
+            mapping.lookup(update.parameter))
+            .getResult();
+    bufferization::MaterializeInDestinationOp::create(
+        builder, update.value.getLoc(), TypeRange(), written, buffer,
+        /*restrict=*/true, /*writable=*/true);
+  }
+  func::ReturnOp::create(builder, loc);
+  function.setType(builder.getFunctionType(body->getArgumentTypes(), {}));
+  function.setAllArgAttrs(attributes);
+
+  // In the function, the position of an origin is the one in the calls' lists.
+  DenseMap<int64_t, int64_t> positions;
+  for (auto [i, origin] : llvm::enumerate(sequence.origins))
+    positions[origin.position] = i;
+  AttrTypeReplacer replacer;
+  replacer.addReplacement(
+      [&](DictionaryAttr entry) -> std::optional<Attribute> {
+        auto position = entry.getAs<IntegerAttr>("position");
+        auto it =
+            position ? positions.find(position.getInt()) : positions.end();
+        if (it == positions.end())
+          return std::nullopt;
+        NamedAttrList moved(entry);
+        moved.set("position", builder.getI64IntegerAttr(it->second));
+        return moved.getDictionary(builder.getContext());
+      });
+  replacer.recursivelyReplaceElementsIn(function, /*replaceAttrs=*/false,
+                                        /*replaceLocs=*/true,
+                                        /*replaceTypes=*/false);
+  symbols.insert(function);
+  return function;
+}
+
+/// Replaces `sequence` by a call.
+void Outliner::call(func::FuncOp function, const Sequence &sequence) {
+  builder.setInsertionPoint(sequence.ops.front());
+  SmallVector<Value> updated, results, inits;
+  for (const Update &update : sequence.updates) {
+    updated.push_back(update.parameter);
+    results.push_back(update.value);
+  }
+  for (OpResult output : sequence.outputs) {
+    auto type = cast<RankedTensorType>(output.getType());
+    inits.push_back(tensor::EmptyOp::create(
+        builder, output.getLoc(), type.getShape(), type.getElementType()));
+    results.push_back(output);
+  }
+  SmallVector<StringRef> origins = llvm::map_to_vector(
+      sequence.origins, [](const Origin &origin) { return origin.fqn; });
+  auto call = tprt::CallOp::create(
+      builder, sequence.ops.front()->getLoc(), TypeRange(ValueRange(results)),
+      function.getName(), rank, sequence.inputs.getArrayRef(), updated, inits,
+      builder.getStrArrayAttr(origins), sequence.collectives.getArrayRef(),
+      DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  for (auto [result, value] : llvm::zip_equal(results, call.getResults()))
+    result.replaceAllUsesWith(value);
+  for (Operation *op : llvm::reverse(sequence.ops))
+    op->erase();
+}
+
+/// Lists the program's ops, and finds the sequences that repeat.
+SmallVector<RepeatedOps> Outliner::find(size_t minSaved) {
+  ops.clear();
+  indices.clear();
+  classes.clear();
+  opClasses = {};
+  classesWithAttributes.clear();
+  for (Operation &op : program.getBody().front().without_terminator()) {
+    if (isCloned(&op))
+      continue;
+    indices[&op] = ops.size();
+    ops.push_back(&op);
+  }
+  // What the collectives' numbers are doesn't matter to the classes.
+  SmallVector<std::pair<Operation *, IntegerAttr>> ids;
+  for (Operation *op : ops)
+    if (IntegerAttr id = getCollectiveId(op)) {
+      ids.push_back({op, id});
+      op->setAttr("id", builder.getI64IntegerAttr(0));
+    }
+  for (Operation *op : ops)
+    classes.push_back(getClass(op));
+  SmallVector<RepeatedOps> found = findRepeatedOps(ops, classes, minSaved);
+  for (auto [op, id] : ids)
+    op->setAttr("id", id);
+  return found;
+}
+
+/// Whether `op` only says in which order attention writes its result.
+static bool isWrittenTransposed(Operation *op) {
+  return isa<TransposeOpInterface>(op) &&
+         countContractions(op->getOperand(0).getDefiningOp()) > 1;
+}
+
+/// Clones reshapes, transposes and slices for each op that reads them: readers
+/// become calls that read in another order, so no function has to store what
+/// these ops give.
+void Outliner::sinkMovements() {
+  Block &body = program.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    if (!isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface>(op) ||
+        op.getNumOperands() != 1 || op.getNumRegions() != 0 ||
+        isWrittenTransposed(&op))
+      continue;
+    llvm::SmallSetVector<Operation *, 4> users;
+    for (Operation *user : op.getUsers())
+      users.insert(body.findAncestorOpInBlock(*user));
+    for (Operation *user : users) {
+      builder.setInsertionPoint(user);
+      Value clone = builder.clone(op)->getResult(0);
+      op.getResult(0).replaceUsesWithIf(clone, [&](OpOperand &use) {
+        return user->isAncestor(use.getOwner());
+      });
+    }
+    op.erase();
+  }
+}
+
+unsigned Outliner::outline(size_t minSaved) {
+  if (find(minSaved).empty())
+    return 0;
+  sinkMovements();
+  SmallVector<RepeatedOps> found = find(minSaved);
+  std::vector<std::pair<func::FuncOp, Sequence>> calls;
+  for (const RepeatedOps &repeated : found) {
+    std::map<std::vector<size_t>, std::vector<Sequence>> alike;
+    for (size_t i = 0; i < repeated.count; ++i)
+      if (auto sequence =
+              describe(repeated.begin + i * repeated.period, repeated.period))
+        alike[sequence->signature].push_back(std::move(*sequence));
+    for (auto &[signature, sequences] : alike) {
+      if ((sequences.size() - 1) * repeated.period < minSaved)
+        continue;
+      func::FuncOp function = build(sequences.front());
+      for (Sequence &sequence : sequences)
+        calls.push_back({function, std::move(sequence)});
+    }
+  }
+  // Go backwards: a sequence reads results of ops before it.
+  llvm::sort(calls, [&](const auto &x, const auto &y) {
+    return indices[x.second.ops.front()] > indices[y.second.ops.front()];
+  });
+  for (auto &[function, sequence] : calls)
+    call(function, sequence);
+  return calls.size();
+}
+
+namespace {
+
+class OutlineRepeats : public tp::impl::OutlineRepeatsBase<OutlineRepeats> {
+public:
+  using OutlineRepeatsBase::OutlineRepeatsBase;
+
+private:
+  void runOnOperation() override {
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      SmallVector<BlockArgument> ranks = getArguments(program, Role::Rank);
+      if (ranks.size() != 1) {
+        program.emitError("has no rank argument: run tp-create-entry-point "
+                          "first");
+        return signalPassFailure();
+      }
+      numOutlined += Outliner(program, ranks.front()).outline(minSaved);
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,124 @@
+// RUN: tp-opt %s --split-input-file --tp-outline-repeats=min-saved=8 --verify-roundtrip | FileCheck %s
+// RUN: tp-opt %s --split-input-file --tp-outline-repeats | FileCheck %s --check-prefix=FEW
+
+// Without the option, so few ops aren't worth a function.
+// FEW-NOT: tprt.call
+
+// A layer begins with the product, which is never fused with what computes its operand. The constant
+// is in the function. A call lists the FQNs and the collectives.
+
+// CHECK-LABEL: func.func @layers(
+// CHECK-SAME: %[[RANK:[^:]+]]: index
+// CHECK: %[[X:.+]] = bufferization.to_tensor %arg1
+// CHECK: %[[W0:.+]] = bufferization.to_tensor %arg2
+// CHECK: %[[W1:.+]] = bufferization.to_tensor %arg3
+// CHECK: %[[W2:.+]] = bufferization.to_tensor %arg4
+// CHECK: %[[I0:.+]] = tensor.empty() : tensor<8x4xf32>
+// CHECK: %[[R0:.+]] = tprt.call @[[LAYER:.+]] rank %[[RANK]] ins(%[[X]], %[[W0]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK-SAME: outs(%[[I0]] : tensor<8x4xf32>) origins ["layers.0", "", "layers.0", "", "layers.0"] collectives [0] -> tensor<8x4xf32>
+// CHECK: %[[R1:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R0]], %[[W1]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK-SAME: origins ["layers.1", "", "layers.1", "", "layers.1"] collectives [1]
+// CHECK: %[[R2:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R1]], %[[W2]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK-SAME: origins ["layers.2", "", "layers.2", "", "layers.2"] collectives [2]
+// CHECK: nn.linear %[[R2]]
+// CHECK: tprt.collective 3
+// CHECK: return
+
+// CHECK: func.func private @[[LAYER]](
+// CHECK-SAME: %{{.+}}: index {tprt.role = "rank"}, %{{.+}}: memref<8x4xf32>, %{{.+}}: memref<4x4xf32>,
+// CHECK-SAME: %[[OUT:[^:]+]]: memref<8x4xf32>) attributes {tprt.repeated}
+// CHECK: %[[P:.+]] = nn.linear
+// CHECK: tprt.collective 0 into %[[P]]
+// CHECK: %[[Y:.+]] = nn.add
+// CHECK: %[[HALF:.+]] = nn.constant
+// CHECK: %[[Z:.+]] = nn.mul %[[Y]], %[[HALF]]
+// CHECK: bufferization.materialize_in_destination %[[Z]] in restrict writable %[[OUT]]
+#linear0 = loc(fused<{fqn = "layers.0", op = "linear", position = 0 : i64}>["m.py":1:1])
+#reduce0 = loc(fused<{fqn = "", op = "tp.all_reduce", position = 1 : i64}>["m.py":1:1])
+#add0 = loc(fused<{fqn = "layers.0", op = "add", position = 2 : i64}>["m.py":1:1])
+#mul0 = loc(fused<{fqn = "layers.0", op = "mul", position = 3 : i64}>["m.py":1:1])
+#linear1 = loc(fused<{fqn = "layers.1", op = "linear", position = 5 : i64}>["m.py":1:1])
+#reduce1 = loc(fused<{fqn = "", op = "tp.all_reduce", position = 6 : i64}>["m.py":1:1])
+#add1 = loc(fused<{fqn = "layers.1", op = "add", position = 7 : i64}>["m.py":1:1])
+#mul1 = loc(fused<{fqn = "layers.1", op = "mul", position = 8 : i64}>["m.py":1:1])
+#linear2 = loc(fused<{fqn = "layers.2", op = "linear", position = 10 : i64}>["m.py":1:1])
+#reduce2 = loc(fused<{fqn = "", op = "tp.all_reduce", position = 11 : i64}>["m.py":1:1])
+#add2 = loc(fused<{fqn = "layers.2", op = "add", position = 12 : i64}>["m.py":1:1])
+#mul2 = loc(fused<{fqn = "layers.2", op = "mul", position = 13 : i64}>["m.py":1:1])
+#constant = loc(fused<{fqn = "", op = "constant", position = 20 : i64}>["m.py":1:1])
+func.func @layers(%rank: index {tprt.role = "rank"}, %arg1: memref<8x4xf32> {tp.name = "x", tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %arg3: memref<4x4xf32> {tprt.role = "parameter"},
+    %arg4: memref<4x4xf32> {tprt.role = "parameter"}, %arg5: memref<4x4xf32> {tprt.role = "parameter"},
+    %out: memref<8x4xf32> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<8x4xf32> to tensor<8x4xf32>
+  %w0 = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w1 = bufferization.to_tensor %arg3 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w2 = bufferization.to_tensor %arg4 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w3 = bufferization.to_tensor %arg5 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %half = nn.constant dense<0.5> : tensor<f32> loc(#constant)
+  %p0 = nn.linear %x, %w0 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32> loc(#linear0)
+  %q0 = tprt.collective 0 into %p0 : tensor<8x4xf32> -> tensor<8x4xf32> loc(#reduce0)
+  %y0 = nn.add %x, %q0 {tp.fqn = "layers.0"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> loc(#add0)
+  %z0 = nn.mul %y0, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32> loc(#mul0)
+  %p1 = nn.linear %z0, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32> loc(#linear1)
+  %q1 = tprt.collective 1 into %p1 : tensor<8x4xf32> -> tensor<8x4xf32> loc(#reduce1)
+  %y1 = nn.add %z0, %q1 {tp.fqn = "layers.1"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> loc(#add1)
+  %z1 = nn.mul %y1, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32> loc(#mul1)
+  %p2 = nn.linear %z1, %w2 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32> loc(#linear2)
+  %q2 = tprt.collective 2 into %p2 : tensor<8x4xf32> -> tensor<8x4xf32> loc(#reduce2)
+  %y2 = nn.add %z1, %q2 {tp.fqn = "layers.2"} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32> loc(#add2)
+  %z2 = nn.mul %y2, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32> loc(#mul2)
+  %p3 = nn.linear %z2, %w3 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %q3 = tprt.collective 3 into %p3 : tensor<8x4xf32> -> tensor<8x4xf32>
+  %y3 = nn.add %z2, %q3 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  bufferization.materialize_in_destination %y3 in restrict writable %out : (tensor<8x4xf32>, memref<8x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// A parameter whose next value a layer computes is overwritten where it is.
+
+// CHECK-LABEL: func.func @step(
+// CHECK: %[[W0:.+]] = bufferization.to_tensor %arg2
+// CHECK: %[[W1:.+]] = bufferization.to_tensor %arg3
+// CHECK: %[[C0:.+]]:2 = tprt.call @[[LAYER:.+]] rank %{{.+}} ins(%{{.+}} : tensor<4x4xf32>) updates(%[[W0]] : tensor<4x4xf32>) outs(
+// CHECK: %[[C1:.+]]:2 = tprt.call @[[LAYER]] rank %{{.+}} ins(%[[C0]]#1 : tensor<4x4xf32>) updates(%[[W1]] : tensor<4x4xf32>) outs(
+// CHECK: bufferization.materialize_in_destination %[[C1]]#1 in restrict writable %arg4
+// CHECK: bufferization.materialize_in_destination %[[C0]]#0 in %[[W0]]
+// CHECK: bufferization.materialize_in_destination %[[C1]]#0 in %[[W1]]
+// CHECK: func.func private @[[LAYER]](
+// CHECK-SAME: %[[W:[^:]+]]: memref<4x4xf32>, %{{[^:]+}}: memref<4x4xf32>) attributes {tprt.repeated}
+// CHECK: %[[T:.+]] = bufferization.to_tensor %[[W]] restrict writable
+// CHECK: %[[N:.+]] = nn.sub %[[T]]
+// CHECK: %[[I:.+]] = bufferization.materialize_in_destination %[[N]] in %[[T]]
+// CHECK: bufferization.materialize_in_destination %[[I]] in restrict writable %[[W]]
+func.func @step(%rank: index {tprt.role = "rank"}, %arg1: memref<4x4xf32> {tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %arg3: memref<4x4xf32> {tprt.role = "parameter"},
+    %arg4: memref<4x4xf32> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w0 = bufferization.to_tensor %arg2 restrict writable : memref<4x4xf32> to tensor<4x4xf32>
+  %w1 = bufferization.to_tensor %arg3 restrict writable : memref<4x4xf32> to tensor<4x4xf32>
+  %0 = nn.exp %x : tensor<4x4xf32>
+  %1 = nn.exp %0 : tensor<4x4xf32>
+  %2 = nn.mul %1, %w0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = nn.tanh %2 : tensor<4x4xf32>
+  %4 = nn.relu %3 : tensor<4x4xf32>
+  %5 = nn.exp %4 : tensor<4x4xf32>
+  %6 = nn.sub %w0, %5 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %7 = nn.linear %4, %5 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %8 = nn.exp %7 : tensor<4x4xf32>
+  %9 = nn.exp %8 : tensor<4x4xf32>
+  %10 = nn.mul %9, %w1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %11 = nn.tanh %10 : tensor<4x4xf32>
+  %12 = nn.relu %11 : tensor<4x4xf32>
+  %13 = nn.exp %12 : tensor<4x4xf32>
+  %14 = nn.sub %w1, %13 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %15 = nn.linear %12, %13 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  bufferization.materialize_in_destination %15 in restrict writable %arg4 : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  %16 = bufferization.materialize_in_destination %6 in %w0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  bufferization.materialize_in_destination %16 in restrict writable %arg2 : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  %17 = bufferization.materialize_in_destination %14 in %w1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  bufferization.materialize_in_destination %17 in restrict writable %arg3 : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}
