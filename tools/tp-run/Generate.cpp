@@ -155,7 +155,7 @@ public:
   }
   ~Stream() { // also before an error
     if (hasBegun)
-      std::cout << (text ? text->finish() : "") << std::endl;
+      std::cout << (text ? text->finish() : "") << '\n' << std::flush;
   }
   bool print(std::span<const int64_t> tokens) {
     if (!isWanted || tokens.size() != 1)

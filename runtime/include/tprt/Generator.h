@@ -97,7 +97,7 @@ public:
   /// Finds the programs that generate. Throws an input error that says for each
   /// program why it doesn't, or what is missing: a program of length 1, or the
   /// size of the cache.
-  explicit Generator(Session &session, GeneratorOptions options = {});
+  explicit Generator(Session &session, const GeneratorOptions &options = {});
   ~Generator();
   Generator(const Generator &) = delete;
   Generator &operator=(const Generator &) = delete;

@@ -386,7 +386,7 @@ struct Generator::Impl {
   GeneratingPrograms found;
 };
 
-Generator::Generator(Session &session, GeneratorOptions options)
+Generator::Generator(Session &session, const GeneratorOptions &options)
     : impl(new Impl{session, options,
                     findGeneratingPrograms(session.getManifest(), options)}) {}
 
