@@ -31,7 +31,7 @@ def build():
 
 
 def generate_everywhere(arguments, name, model, ids):
-    """Continue the prompt on each number of ranks. Returns the sampled tokens, and whether all is as it should be."""
+    """Continue the prompt on each number of ranks. Returns the sampled tokens, and whether all tokens match."""
     with torch.inference_mode():
         expected = model.generate(torch.from_numpy(ids)[None], max_new_tokens=arguments.tokens, do_sample=False)[0, len(ids):].tolist()
     tools = tp_tools.Tools(arguments.bin, arguments.out / name)

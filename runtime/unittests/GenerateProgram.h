@@ -72,8 +72,9 @@ inline nlohmann::json makeGenerateManifest(int64_t ranks,
                                            bool isMasked = false) {
   int64_t batch = isMasked ? 2 : 1;
   nlohmann::json cache =
-      makeTensorInfo("cache", "f32", {batch, 1, places, 1}, ranks);
-  nlohmann::json calls = makeTensorInfo("calls", "i64", {2}, ranks);
+      makeTensorInfo("key_cache_0", "f32", {batch, 1, places, 1}, ranks);
+  nlohmann::json calls =
+      makeTensorInfo("cumulative_length_calls", "i64", {2}, ranks);
   for (nlohmann::json *state : {&cache, &calls}) {
     (*state)["updated"] = true;
     (*state)["init"] = 0;

@@ -26,7 +26,7 @@ static std::vector<int64_t> makePrompt(int64_t length) {
 /// four.
 static std::pair<int64_t, int64_t> getCalls(const Session &session) {
   std::vector<int64_t> calls =
-      getElements<int64_t>(session.getParameter("calls"));
+      getElements<int64_t>(session.getParameter("cumulative_length_calls"));
   return {calls[0], calls[1]};
 }
 
@@ -60,7 +60,7 @@ TEST(Generator, ReadsPromptsInParts) {
     EXPECT_EQ(result.tokens, Prompts{continueGreedily(makePrompt(length), 1)});
     return getCalls(session);
   };
-  json manifest = makeGenerateManifest(2), last = manifest, state = manifest;
+  json manifest = makeGenerateManifest(2), last = manifest;
   EXPECT_EQ(count(manifest, 1), std::pair(1l, 0l));
   EXPECT_EQ(count(manifest, 3), std::pair(0l, 1l));
   EXPECT_EQ(count(manifest, 4), std::pair(0l, 1l));
@@ -77,12 +77,17 @@ TEST(Generator, ReadsPromptsInParts) {
   EXPECT_EQ(count(last, 4), std::pair(0l, 1l));
   EXPECT_EQ(count(last, 7), std::pair(3l, 1l));
   // Padding would change a state that isn't a place for each token.
-  json recurrent = makeTensorInfo("recurrent", "f32", {1, 5}, 2);
-  recurrent["updated"] = true;
-  recurrent["init"] = 0;
-  state["parameters"].push_back(recurrent);
-  EXPECT_EQ(count(state, 3), std::pair(3l, 0l));
-  EXPECT_EQ(count(state, 8), std::pair(0l, 2l));
+  for (json other : {makeTensorInfo("recurrent", "f32", {1, 5}, 2),
+                     makeTensorInfo("recurrent", "f32", {1, 2, 14, 3}, 2),
+                     makeTensorInfo("key_cache_1", "f32", {1, 2, 5, 14}, 2),
+                     makeTensorInfo("seen", "i64", Shape(), 2)}) {
+    other["updated"] = true;
+    other["init"] = 0;
+    json state = manifest;
+    state["parameters"].push_back(other);
+    EXPECT_EQ(count(state, 3), std::pair(3l, 0l)) << other;
+    EXPECT_EQ(count(state, 8), std::pair(0l, 2l)) << other;
+  }
 }
 
 TEST(Generator, StopsAtEndTokensAndOnRequest) {
@@ -218,10 +223,10 @@ TEST(Generator, RefusesBadArguments) {
             "found 0 new tokens, expected at least one");
   EXPECT_EQ(getError({makePrompt(15)}),
             "a prompt of 15 tokens doesn't fit in the cache, which has 14 "
-            "(dimension 2 of 'cache', 1x1x14x1xf32)");
+            "(dimension 2 of 'key_cache_0', 1x1x14x1xf32)");
   EXPECT_EQ(getError({makePrompt(8)}),
-            "a prompt of 8 tokens and 8 new ones need 15 places in the cache, "
-            "which has 14 (dimension 2 of 'cache', 1x1x14x1xf32)");
+            "a prompt of 8 tokens and 8 new ones don't fit in the cache, which "
+            "has 14 (dimension 2 of 'key_cache_0', 1x1x14x1xf32)");
   EXPECT_TRUE(contains(getError({{1}}, {.sampling = {-1}}), "temperature"));
   EXPECT_EQ(session.getCommunication(), "");
   EXPECT_EQ(getCalls(session), std::pair(0l, 0l)); // nothing has run
@@ -299,15 +304,15 @@ TEST(Generator, ExplainsWhyProgramsDontGenerate) {
                        "program 'one' updates no parameter, so it keeps no "
                        "cache from token to token"));
   json flat = manifest;
-  flat["parameters"][0] = makeTensorInfo("cache", "f32", {1, places}, 1);
+  flat["parameters"][0] = makeTensorInfo("key_cache_0", "f32", {1, places}, 1);
   flat["parameters"][0]["updated"] = true;
   flat["parameters"][0]["init"] = 0;
   EXPECT_TRUE(contains(getError(flat), "the size of the cache can't be told"));
   Session session(loadGenerate(flat), makeGenerateWeights());
   EXPECT_EQ(
       errorOf([&] { Generator(session, {.cacheSize = 10}).generate({{1}}); }),
-      "a prompt of 1 token and 64 new ones need 64 places in the cache, "
-      "which has 10 (as given)");
+      "a prompt of 1 token and 64 new ones don't fit in the cache, which has "
+      "10 (as given)");
 }
 
 TEST(Generator, ReportsWrongLogits) {

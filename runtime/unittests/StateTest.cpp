@@ -45,7 +45,7 @@ TEST(State, IsSharedByPrograms) {
   EXPECT_EQ(getLast(session.run(makeInputs({5}, 4))),
             getExpected({1, 2, 3, 4, 5}));
   session.resetState();
-  EXPECT_EQ(getElements<float>(session.getParameter("cache")),
+  EXPECT_EQ(getElements<float>(session.getParameter("key_cache_0")),
             std::vector<float>(places));
   EXPECT_EQ(getLast(session.run(makeInputs({5}, 0))), getExpected({5}));
 }
@@ -71,23 +71,27 @@ TEST(State, OfAnotherArtifactIsRefused) {
   auto getError = [&] {
     return errorOf([&] { readState(path, Manifest::parse(manifest.dump())); });
   };
-  manifest["parameters"][0] = makeTensorInfo("cache", "f32", {1, 1, 16, 1}, 1);
+  manifest["parameters"][0] =
+      makeTensorInfo("key_cache_0", "f32", {1, 1, 16, 1}, 1);
   manifest["parameters"][0]["updated"] = true;
-  EXPECT_EQ(getError(), "'" + path +
-                            "' isn't a state of this artifact:\n"
-                            "tensor 'cache' has type 1x1x14x1xf32, expected "
-                            "1x1x16x1xf32");
+  EXPECT_EQ(getError(),
+            "'" + path +
+                "' isn't a state of this artifact:\n"
+                "tensor 'key_cache_0' has type 1x1x14x1xf32, expected "
+                "1x1x16x1xf32");
   // Not even rounded.
   manifest["parameters"][0] =
-      makeTensorInfo("cache", "bf16", {1, 1, places, 1}, 1);
+      makeTensorInfo("key_cache_0", "bf16", {1, 1, places, 1}, 1);
   manifest["parameters"][0]["updated"] = true;
-  EXPECT_TRUE(contains(getError(), "tensor 'cache' has type 1x1x14x1xf32, "
-                                   "expected 1x1x14x1xbf16"));
+  EXPECT_TRUE(contains(getError(),
+                       "tensor 'key_cache_0' has type 1x1x14x1xf32, "
+                       "expected 1x1x14x1xbf16"));
   manifest["parameters"][0]["dtype"] = "f32";
   manifest["parameters"][0]["name"] = "key";
   EXPECT_TRUE(contains(getError(), "missing tensor 'key'"));
-  EXPECT_TRUE(contains(getError(), "unknown tensor 'cache', expected 'key', "
-                                   "'calls'"));
+  EXPECT_TRUE(contains(getError(),
+                       "unknown tensor 'key_cache_0', expected 'key', "
+                       "'cumulative_length_calls'"));
 }
 
 TEST(State, IsOnlyResetAsAWhole) {

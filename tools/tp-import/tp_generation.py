@@ -21,34 +21,58 @@ and, with `padded=True`, for batches of prompts of different lengths, which are 
 The result is `logits` [batch, 1, vocabulary].
 """
 
+import contextlib
 import inspect
+import io
 import os
 import pathlib
 import warnings
 
 import torch
+import transformers
 from transformers import StaticCache
 from transformers.cache_utils import StaticLayer
 
 
 class CachedDecoder(torch.nn.Module):
     """A decoder of transformers and its cache. Layers with a sliding window have a cache of the whole length, too: the
-    model's mask hides what is outside of the window."""
+    model's mask hides what is outside of the window. Raises a ValueError if the model doesn't use such a cache, or computes
+    something else with it."""
 
-    def __init__(self, model, batch_size, cache_length):
+    def __init__(self, model, batch_size, cache_length, padded):
         super().__init__()
         self.model = model
-        config = model.config.get_text_config()
-        self.cache = StaticCache(config=config, max_cache_len=cache_length)
-        self.cache.layers = [StaticLayer(max_cache_len=cache_length) for _ in self.cache.layers]
-        heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-        size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        self.cache.early_initialization(batch_size, heads, size, model.dtype, model.device)
-        for i, layer in enumerate(self.cache.layers):
-            self.register_buffer(f"key_cache_{i}", layer.keys, persistent=False)
-            self.register_buffer(f"value_cache_{i}", layer.values, persistent=False)
         # transformers 4 takes positions, 5 has them in the cache.
         self.takes_positions = "cache_position" in inspect.signature(model.forward).parameters
+        self.cache = StaticCache(config=model.config.get_text_config(), max_cache_len=cache_length)
+        self.cache.layers = [StaticLayer(max_cache_len=cache_length) for _ in self.cache.layers]
+        self._check(batch_size, cache_length, padded)
+        for i, layer in enumerate(self.cache.layers):
+            for name, attribute in ("key_cache", "keys"), ("value_cache", "values"), ("cumulative_length", "cumulative_length"):
+                tensor = getattr(layer, attribute, None)
+                if isinstance(tensor, torch.Tensor):
+                    self.register_buffer(f"{name}_{i}", tensor.zero_(), persistent=False)
+
+    def _check(self, batch_size, cache_length, padded):
+        """Four tokens, in two calls with the cache, have the logits that they have without one. The first call also lets
+        each layer of the cache take the shapes that the model gives it."""
+        name = type(self.model).__name__
+        count = min(4, cache_length)
+        ids = torch.arange(batch_size * count).view(batch_size, count) % self.model.config.get_text_config().vocab_size
+        inputs = make_inputs(batch_size, count, cache_length, padded)
+        positions, places = inputs["cache_position"], inputs.get("position_ids")
+        with torch.no_grad():
+            expected = self.model(input_ids=ids, use_cache=False).logits[:, -1]
+            for part in slice(0, count - 1), slice(count - 1, count):
+                if ids[:, part].shape[1]:
+                    logits = self(ids[:, part], positions[part], torch.tensor([-1]), None if places is None else places[:, part],
+                                  inputs.get("attention_mask"))[:, -1]
+        if not any(getattr(layer, "is_initialized", layer.keys is not None) for layer in self.cache.layers):
+            raise ValueError(f"{name} keeps no keys and values in the cache that it is given, so it can't be exported with one")
+        difference = ((logits - expected).norm() / expected.norm()).item()
+        if not difference < (1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.3):
+            raise ValueError(f"{name} of transformers {transformers.__version__} computes other logits with a static cache than "
+                             f"without a cache (relative difference {difference:.1e}), so it can't generate with one")
 
     def forward(self, input_ids, cache_position, logits_to_keep, position_ids=None, attention_mask=None):
         options = {"cache_position": cache_position} if self.takes_positions else {}
@@ -70,29 +94,49 @@ def make_inputs(batch_size, length, cache_length, padded):
     return inputs
 
 
+def export_program(model, batch_size, length, cache_length, padded):
+    decoder = CachedDecoder(model, batch_size, cache_length, padded)
+    with torch.no_grad(), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            return torch.export.export(decoder, (), make_inputs(batch_size, length, cache_length, padded), strict=False)
+        except Exception as error:
+            why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            raise ValueError(f"PyTorch can't export {type(model).__name__} with a static cache: {why}") from error
+
+
+def save(program, path):
+    """Writes a program to a file that is complete or doesn't exist."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as file:
+            torch.export.save(program, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def export(model, folder, *, cache_length, prompt_lengths, batch_size=1, padded=False):
-    """Writes the programs of `model`, an AutoModelForCausalLM in evaluation mode, to `folder`. Returns their paths, the one
-    of a single token first. All lengths are in tokens; `cache_length` is that of prompt and generated text together."""
+    """Writes the programs of `model`, an AutoModelForCausalLM, to `folder`. Returns their paths, the one of a single token
+    first. All lengths are in tokens; `cache_length` is that of prompt and generated text together. Raises a ValueError if
+    the lengths make no sense, or if the model can't be exported with a cache."""
+    lengths = sorted({1, *prompt_lengths})
+    if lengths[0] < 1 or batch_size < 1:
+        raise ValueError(f"found a batch of {batch_size} and prompts of {lengths[0]} tokens, expected at least 1")
+    if lengths[-1] > cache_length:
+        raise ValueError(f"a prompt of {lengths[-1]} tokens doesn't fit a cache of {cache_length}")
+    was_training = model.training
+    model.eval()
+    try:
+        programs = {length: export_program(model, batch_size, length, cache_length, padded) for length in lengths}
+    finally:
+        model.train(was_training)
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    longest = max([1, *prompt_lengths])
-    if longest > cache_length:
-        raise ValueError(f"a prompt of {longest} tokens doesn't fit a cache of {cache_length}")
     paths = []
-    for length in sorted({1, *prompt_lengths}):
-        decoder = CachedDecoder(model, batch_size, cache_length).eval()
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            program = torch.export.export(decoder, (), make_inputs(batch_size, length, cache_length, padded), strict=False)
-        path = folder / ("decode.pt2" if length == 1 else f"prefill-{length}.pt2")
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with open(temporary, "wb") as file:
-                torch.export.save(program, file)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.rename(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        paths.append(path)
+    for length, program in programs.items():
+        paths.append(folder / ("decode.pt2" if length == 1 else f"prefill-{length}.pt2"))
+        save(program, paths[-1])
     return paths

@@ -38,13 +38,12 @@ void declareGenerationOptions(CLI::App &app, GenerationArguments &arguments) {
                      "a tokenizer.json of Hugging Face: print text instead of "
                      "ids")
           ->type_name("PATH");
-  CLI::Option *texts =
-      app.add_option("--prompt", arguments.texts,
-                     "a prompt as text; once for each prompt")
-          ->type_name("TEXT")
-          ->allow_extra_args(false)
-          ->needs(tokenizer)
-          ->excludes(prompts);
+  CLI::Option *texts = app.add_option("--prompt", arguments.texts,
+                                      "a prompt as text; once for each prompt")
+                           ->type_name("TEXT")
+                           ->allow_extra_args(false)
+                           ->needs(tokenizer)
+                           ->excludes(prompts);
   CLI::Option *maxNewTokens =
       app.add_option("--max-new-tokens", options.maxNewTokens,
                      "new tokens of each sequence, at most")
@@ -78,6 +77,7 @@ void declareGenerationOptions(CLI::App &app, GenerationArguments &arguments) {
                      "the same seed draws the same tokens, on any number of "
                      "ranks")
           ->check(isExactNumber)
+          ->check(CLI::NonNegativeNumber)
           ->type_name("S")
           ->capture_default_str()
           ->needs(temperature);
@@ -94,8 +94,8 @@ void declareGenerationOptions(CLI::App &app, GenerationArguments &arguments) {
                      "isn't like that of transformers")
           ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
           ->type_name("N");
-  for (CLI::Option *option :
-       {prompts, tokenizer, texts, maxNewTokens, temperature, topK, topP, seed, ends, cacheSize})
+  for (CLI::Option *option : {prompts, tokenizer, texts, maxNewTokens,
+                              temperature, topK, topP, seed, ends, cacheSize})
     option->needs(generate)->group(group);
   for (const char *other :
        {"--input", "--blocks", "--expect", "--repeat", "--warmup", "--program",
@@ -115,10 +115,12 @@ static void readPrompts(const std::string &path,
                      "prompts x tokens");
   int64_t length = tensor.shape.back(), index = 0;
   int64_t count = tensor.shape.size() == 2 ? tensor.shape[0] : 1;
+  auto load = [&]<typename T>(T) -> int64_t {
+    return reinterpret_cast<const T *>(tensor.data.get())[index++];
+  };
   for (int64_t b = 0; b < count; ++b)
     for (int64_t &id : prompts.emplace_back(length))
-      id = static_cast<int64_t>(
-          loadAsDouble(tensor.dtype, tensor.data.get(), index++));
+      id = tensor.dtype == Dtype::I64 ? load(int64_t()) : load(int32_t());
 }
 
 static std::string join(std::span<const int64_t> tokens) {
@@ -157,6 +159,7 @@ public:
     if (hasBegun)
       std::cout << (text ? text->finish() : "") << '\n' << std::flush;
   }
+  /// Returns whether anybody reads what is printed.
   bool print(std::span<const int64_t> tokens) {
     if (!isWanted || tokens.size() != 1)
       return true;
@@ -165,7 +168,7 @@ public:
       std::cout << text->push(tokens[0]) << std::flush;
     else
       std::cout << (isFirst ? "" : " ") << tokens[0] << std::flush;
-    return true;
+    return std::cout.good();
   }
 
 private:

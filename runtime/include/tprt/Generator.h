@@ -43,6 +43,12 @@ struct GeneratorOptions {
   std::string mask = "attention_mask";
   std::string index = "logits_to_keep";
   std::string logits = "logits"; ///< matters with several outputs
+  /// How the last parts of the names begin of updated parameters that have a
+  /// place for each token, in dimension 2 of four, which cache positions name;
+  /// and of those that a program sets before it reads them. Only if there are
+  /// no others may tokens be read that don't belong to the text.
+  std::vector<std::string> caches = {"key_cache_", "value_cache_"};
+  std::vector<std::string> counters = {"cumulative_length_"};
   /// The number of tokens of each sequence that the cache holds. If 0, it is
   /// the mask's, or else the largest dimension 2 of the updated parameters of
   /// four dimensions, as those of transformers' caches (batch, heads, tokens,

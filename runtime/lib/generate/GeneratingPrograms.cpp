@@ -187,6 +187,16 @@ static void measureCache(const Manifest &manifest, const TensorInfo *mask,
         "of a sequence it holds");
 }
 
+/// Whether the last part of the name begins with one of `prefixes`.
+static bool isNamed(const TensorInfo &info,
+                    const std::vector<std::string> &prefixes) {
+  std::string_view name = info.name;
+  name.remove_prefix(name.rfind('.') + 1);
+  return std::any_of(
+      prefixes.begin(), prefixes.end(),
+      [&](const std::string &prefix) { return name.starts_with(prefix); });
+}
+
 GeneratingPrograms
 tprt::findGeneratingPrograms(const Manifest &manifest,
                              const GeneratorOptions &options) {
@@ -214,6 +224,12 @@ tprt::findGeneratingPrograms(const Manifest &manifest,
                        "' updates no parameter, so it keeps no cache from "
                        "token to token: export a model that writes its cache "
                        "to buffers");
+  for (const TensorInfo &info : manifest.parameters)
+    if (info.isUpdated && !info.init)
+      throw inputError("parameter '" + info.name +
+                       "' is updated and begins as the weights file says, so "
+                       "it can't be reset for each text: export the model with "
+                       "this buffer registered with persistent=False");
   result.batchSize = first.batchSize;
   result.vocabularySize = options.vocabularySize > 0 ? options.vocabularySize
                                                      : first.vocabularySize;
@@ -222,13 +238,12 @@ tprt::findGeneratingPrograms(const Manifest &manifest,
   if (mask)
     result.mask = mask->dtype;
   result.hasPositionIds = find(first.program.inputs, options.positionIds);
-  // Counters (scalars and vectors) are set again with each run.
-  result.canPad =
-      std::all_of(manifest.parameters.begin(), manifest.parameters.end(),
-                  [&](const TensorInfo &info) {
-                    return !info.isUpdated || info.shape.size() < 2 ||
-                           std::find(info.shape.begin() + 1, info.shape.end(),
-                                     result.cacheSize) != info.shape.end();
-                  });
+  result.canPad = std::all_of(
+      manifest.parameters.begin(), manifest.parameters.end(),
+      [&](const TensorInfo &info) {
+        return !info.isUpdated || isNamed(info, options.counters) ||
+               (isNamed(info, options.caches) && info.shape.size() == 4 &&
+                info.shape[2] == result.cacheSize);
+      });
   return result;
 }

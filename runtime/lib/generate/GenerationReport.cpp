@@ -35,8 +35,9 @@ std::string tprt::describe(const Generation &generation,
                            const Prompts &prompts) {
   char text[200];
   int size = std::snprintf(
-      text, sizeof(text), "%zu prompt tokens and the first new one in %.4g ms",
-      countTokens(prompts), generation.prefillSeconds * 1e3);
+      text, sizeof(text), "%zu prompt token%s and the first new one in %.4g ms",
+      countTokens(prompts), countTokens(prompts) == 1 ? "" : "s",
+      generation.prefillSeconds * 1e3);
   if (const std::vector<double> &seconds = generation.tokenSeconds;
       !seconds.empty())
     std::snprintf(text + size, sizeof(text) - size,

@@ -441,14 +441,12 @@ static void checkArguments(const GeneratingPrograms &found,
           names.mask + "' and '" + names.positionIds + "'");
   }
   // The last token isn't read again.
-  if (int64_t needed = longest + options.maxNewTokens - 1;
-      needed > found.cacheSize)
+  if (options.maxNewTokens > found.cacheSize - longest + 1)
     throw inputError(
         (longest > found.cacheSize
              ? "a prompt of " + count(longest, "token") + " doesn't fit"
              : "a prompt of " + count(longest, "token") + " and " +
-                   count(options.maxNewTokens, "new one") + " need " +
-                   std::to_string(needed) + " places") +
+                   count(options.maxNewTokens, "new one") + " don't fit") +
         " in the cache, which has " + std::to_string(found.cacheSize) + " (" +
         found.cacheSource + ")");
 }

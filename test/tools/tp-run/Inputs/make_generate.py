@@ -42,8 +42,8 @@ def make_manifest(ranks, masked=False):
     return {"schema": 5, "producer": "test",
             "target": {"triple": platform.machine() + "-linux-gnu", "cpu": "", "features": []},
             "mesh": {"name": "mesh", "axes": [{"name": "tp", "size": ranks}]}, "world_size": ranks,
-            "parameters": [tensor("cache", "f32", [1 + masked, 1, PLACES, 1], ranks, **state),
-                           tensor("calls", "i64", [2], ranks, **state), tensor("scale", "f32", [], ranks)],
+            "parameters": [tensor("key_cache_0", "f32", [1 + masked, 1, PLACES, 1], ranks, **state),
+                           tensor("cumulative_length_calls", "i64", [2], ranks, **state), tensor("scale", "f32", [], ranks)],
             "programs": [make_program("one", 1, ranks, masked), make_program("four", 4, ranks, masked)]}
 
 
