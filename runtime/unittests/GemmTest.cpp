@@ -43,6 +43,7 @@ public:
   /// Null where there are none.
   std::byte *data() { return count ? bytes.data() : nullptr; }
   int64_t size() const { return count; }
+  std::span<const std::byte> getBytes() const { return bytes; }
 
 private:
   Dtype dtype;
@@ -62,6 +63,15 @@ struct Case {
 };
 
 } // namespace
+
+static std::shared_ptr<ConstantOperands>
+makeConstants(std::vector<std::span<const std::byte>> blocks,
+              int64_t maxBytes) {
+  std::vector<ConstantBlock> constants;
+  for (std::span<const std::byte> block : blocks)
+    constants.push_back({block});
+  return std::make_shared<ConstantOperands>(constants, maxBytes);
+}
 
 static tprt_gemm_args makeArgs(const Case &c) {
   tprt_gemm_args args = {};
@@ -369,25 +379,72 @@ TEST_P(GemmTest, PackedWeights) {
       return values;
     };
     LoneRank plain, packing;
-    std::vector<std::span<const std::byte>> blocks{
-        {a.data(), 1}, {b.data(), size_t(b.size() * byteWidth(c.dtype))}};
-    packing.rank.gemm.setConstants(blocks, 1 << 20);
+    std::shared_ptr<ConstantOperands> constants;
+    auto announce = [&](int64_t maxBytes) {
+      constants = makeConstants({{a.data(), 1}, b.getBytes()}, maxBytes);
+      packing.rank.gemm.setConstants(constants);
+    };
+    announce(1 << 20);
     std::vector<double> expected = multiply(plain);
-    EXPECT_EQ(plain.rank.gemm.getPackedBytes(), 0);
     for (int run = 0; run < 2; ++run) {
       EXPECT_EQ(multiply(packing), expected);
       int64_t width = byteWidth(c.dtype); // f16 and bf16 aren't widened
-      EXPECT_GE(packing.rank.gemm.getPackedBytes(), 20 * 300 * width);
-      EXPECT_LT(packing.rank.gemm.getPackedBytes(), 20 * 332 * width);
+      EXPECT_GE(constants->getPackedBytes(), 20 * 300 * width);
+      EXPECT_LT(constants->getPackedBytes(), 20 * 332 * width);
     }
     // A new value counts once it is announced.
     b.randomize(generator);
-    packing.rank.gemm.setConstants(blocks, 1 << 20);
+    announce(1 << 20);
     EXPECT_EQ(multiply(packing), multiply(plain));
     // No room, no copy.
-    packing.rank.gemm.setConstants(blocks, 1000);
+    announce(1000);
     EXPECT_EQ(multiply(packing), multiply(plain));
-    EXPECT_EQ(packing.rank.gemm.getPackedBytes(), 0);
+    EXPECT_EQ(constants->getPackedBytes(), 0);
+  }
+}
+
+/// A block that only has an address is read to be packed, once for all ranks, or
+/// else to be multiplied.
+TEST(Gemm, BlocksThatAreOnlyNamed) {
+  Case c{Dtype::F32, 1, 1, 7, 90, 20};
+  tprt_gemm_args args = makeArgs(c);
+  Elements a(c.dtype, 7 * 20), b(c.dtype, 21 * 90);
+  std::mt19937 generator(3);
+  a.randomize(generator);
+  b.randomize(generator);
+  constexpr int64_t offset = 90 * 4; // B begins in the second row
+  int reads = 0;
+  std::byte name[21 * 90 * 4] = {}; // isn't what the block holds
+  auto makeNamed = [&](int64_t maxBytes) {
+    return std::make_shared<ConstantOperands>(
+        std::vector<ConstantBlock>{{{name, sizeof(name)},
+                                    [&] {
+                                      ++reads;
+                                      return std::shared_ptr<const std::byte>(
+                                          b.data(), [](auto *) {});
+                                    }}},
+        maxBytes);
+  };
+  auto multiply = [&](const void *right, LoneRank &run) {
+    std::vector<float> result(7 * 90);
+    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data(), right, result.data(),
+                        nullptr, nullptr, nullptr),
+              TPRT_OK);
+    return result;
+  };
+  LoneRank plain;
+  std::vector<float> expected = multiply(b.data() + offset, plain);
+  for (int64_t maxBytes : {1 << 20, 0}) {
+    auto constants = makeNamed(maxBytes);
+    reads = 0;
+    LoneRank ranks[2];
+    for (LoneRank &run : ranks) {
+      run.rank.gemm.setConstants(constants);
+      for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(multiply(name + offset, run), expected);
+    }
+    EXPECT_EQ(reads, 1);
+    EXPECT_EQ(constants->getPackedBytes() > 0, maxBytes > 0);
   }
 }
 
@@ -402,7 +459,7 @@ TEST_P(GemmTest, RowsDontDependOnEachOther) {
   a.randomize(generator);
   b.randomize(generator);
   LoneRank run;
-  run.rank.gemm.setConstants({{b.data(), size_t(k * n * width)}}, 1 << 20);
+  run.rank.gemm.setConstants(makeConstants({b.getBytes()}, 1 << 20));
   auto multiply = [&](int64_t first, int64_t rows) {
     tprt_gemm_args args = makeArgs({GetParam(), 1, 1, rows, n, k});
     args.activation = TPRT_GELU;

@@ -199,6 +199,27 @@ TEST(Manifest, ProgramsDiffer) {
             "manifest: programs[1]: 'short' is listed twice");
 }
 
+/// A parameter is only a right operand if it is one in all programs.
+TEST(Manifest, RightOperands) {
+  json edited = makeToyBuckets();
+  auto isRightOperand = [&](int64_t parameter) {
+    return Manifest::parse(edited.dump()).parameters[parameter].isRightOperand;
+  };
+  EXPECT_FALSE(isRightOperand(0));
+  edited["programs"][0]["right_operands"] = {0, 1};
+  EXPECT_FALSE(isRightOperand(0));
+  edited["programs"][1]["right_operands"] = {0};
+  EXPECT_TRUE(isRightOperand(0));
+  EXPECT_FALSE(isRightOperand(1));
+  edited["programs"][1]["parameters"] = {1, 0};
+  EXPECT_FALSE(isRightOperand(0));
+  EXPECT_TRUE(isRightOperand(1));
+  edited["programs"].erase(1);
+  EXPECT_TRUE(isRightOperand(0));
+  edited["parameters"][0]["updated"] = true;
+  EXPECT_FALSE(isRightOperand(0));
+}
+
 TEST(SymbolicSize, ReadsLinearExpressions) {
   auto check = [](const char *text, int64_t factor, const char *symbol,
                   int64_t offset) {
@@ -285,6 +306,8 @@ INSTANTIATE_TEST_SUITE_P(
              "programs[0].entries: has 2 functions, expected one for each of "
              "1 CPUs"},
         Edit{"no_program", "/programs", "[]", "programs: is empty"},
+        Edit{"right_operand", "/programs/0/right_operands", "[1]",
+             "programs[0].right_operands[0]: found 1, expected 0"},
         Edit{"program_parameter", "/programs/0/parameters", "[1]",
              "programs[0].parameters[0]: found 1, expected 0"},
         Edit{"symbols", "/programs/0/inputs/0/symbolic_shape", "[\"2\"]",

@@ -264,6 +264,42 @@ TEST(Session, ReadsOnlyItsSlices) {
   EXPECT_EQ(session.getCopiedWeightBytes(), 24);
 }
 
+/// What the program only multiplies by isn't copied, but packed from where it
+/// is, in its own type, or read when a library multiplies.
+TEST(Session, RightOperandsAreNotCopied) {
+  nlohmann::json manifest = makeToyManifest("tpx_main");
+  manifest["programs"][0]["right_operands"] = {0};
+  TestDirectory directory;
+  auto load = [&] {
+    return Artifact::load(directory.write(
+        "toy.tpx", makeContainer(manifest.dump(), readFile(TOY_PROGRAM))));
+  };
+  std::vector<float> expected = {15, 26, 37, 23, 34, 45};
+  for (Dtype dtype : {Dtype::F32, Dtype::BF16, Dtype::F64})
+    for (bool usesLibrary : {false, true}) {
+      TensorMap weights = makeWeights();
+      weights["w"] = convertFloats(weights["w"], dtype);
+      SessionOptions options;
+      if (usesLibrary)
+        options.gemm.library = GemmLibrary::OpenBlas;
+      Session session(load(), weights, options);
+      EXPECT_EQ(session.getCopiedWeightBytes(), 0);
+      for (int run = 0; run < 2; ++run)
+        EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+                  expected);
+      TensorMap original = makeWeights();
+      EXPECT_EQ(getElements<float>(session.getParameter("w")),
+                getElements<float>(original.at("w")));
+      std::vector<float> rows = getElements<float>(original.at("w"));
+      EXPECT_EQ(getElements<float>(session.getParameterBlock("w", 1)),
+                std::vector<float>(rows.begin() + 6, rows.end()));
+      session.setParameters({{"w", makeTensor<float>(Dtype::F32, {4, 3},
+                                                     std::vector<float>(12))}});
+      EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+                (std::vector<float>{10, 20, 30, 10, 20, 30}));
+    }
+}
+
 TEST(Session, ReplicatedWeightsAreNeverCopiedTwice) {
   TensorMap weights = makeWeights();
   auto buffer = allocateAligned(64);

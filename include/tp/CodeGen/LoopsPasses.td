@@ -42,7 +42,9 @@ def InsertProfileMarks : Pass<"tp-insert-profile-marks", "::mlir::ModuleOp"> {
     Puts a `tprt.mark` before each kernel and library call. The manifest's `ops` describe the calls:
     the module and the ops that they come from, their floating-point operations, and the bytes that
     they read and write. Equal entries are merged. Traces and profiles name their parts after these
-    entries.
+    entries. The manifest's `right_operands` are the positions of the parameters that all programs
+    read only as right operands of `tprt.gemm`; a runtime needs them only in the form that it
+    multiplies by.
 
     ```mlir
     func.call @kernel_0(%a, %b) : (memref<8x4xf32>, memref<8x4xf32>) -> () loc(…)

@@ -138,6 +138,37 @@ class InsertProfileMarks
     }
     setManifestEntry(getOperation(), "ops",
                      ArrayAttr::get(&getContext(), entries));
+    setManifestEntry(getOperation(), "right_operands", findRightOperands());
+  }
+
+  /// The positions of the parameters that all programs read only as right
+  /// operands of GEMMs.
+  ArrayAttr findRightOperands() {
+    std::optional<BitVector> found;
+    for (func::FuncOp program : getEntryPrograms(getOperation())) {
+      BitVector own;
+      for (Value argument : getArguments(program, Role::Parameter))
+        own.push_back(isRightOperand(argument));
+      if (found)
+        *found &= own;
+      else
+        found = own;
+    }
+    Builder b(&getContext());
+    SmallVector<Attribute> positions;
+    if (found)
+      for (unsigned position : found->set_bits())
+        positions.push_back(b.getI64IntegerAttr(position));
+    return b.getArrayAttr(positions);
+  }
+
+  static bool isRightOperand(Value buffer) {
+    return llvm::all_of(buffer.getUses(), [](OpOperand &use) {
+      if (auto product = dyn_cast<tprt::GemmOp>(use.getOwner()))
+        return &use == &product.getBMutable();
+      return isa<ViewLikeOpInterface>(use.getOwner()) &&
+             llvm::all_of(use.getOwner()->getResults(), isRightOperand);
+    });
   }
 
   SmallVector<MarkedOp> getMarkedOps(func::FuncOp function) {

@@ -192,8 +192,8 @@ tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
                               {"parameters", std::move(indices)}};
     if (!targets.architectures.empty())
       object["device_code"] = getDeviceCodeName(i);
-    for (StringRef key :
-         {"arena_bytes", "inputs", "outputs", "collectives", "ops"})
+    for (StringRef key : {"arena_bytes", "inputs", "outputs", "right_operands",
+                          "collectives", "ops"})
       object[key] = toJSON(manifest.get(key));
     described.push_back(std::move(object));
   }

@@ -36,6 +36,9 @@ struct TensorInfo {
   std::vector<SymbolicSize> symbolicShape;
   /// For parameters: whether a program writes each rank's shard in place.
   bool isUpdated = false;
+  /// For parameters: whether programs read it only as the right operand of
+  /// tprt_gemm, and don't update it.
+  bool isRightOperand = false;
   /// For parameters: the value of every element if the weights don't contain
   /// it.
   std::optional<double> init;

@@ -21,6 +21,7 @@
 #include "tprt/ProgramChoice.h"
 #include "tprt/Recording.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,10 +87,10 @@ struct RunResult {
 };
 
 struct SessionOptions {
-  /// Limit on a rank's copies, in bytes, of its weights in the layout that
-  /// matrix products read. They are made in the first run. Results are the same
-  /// without them.
-  int64_t maxPackedWeightBytes = int64_t(1) << 30;
+  /// Limit, in bytes, on this process's weights in the layout that matrix
+  /// products read. They are made in the first run. Results are the same without
+  /// them, but products take longer.
+  int64_t maxPackedWeightBytes = std::numeric_limits<int64_t>::max();
   /// What computes matrix products on the host.
   GemmOptions gemm;
   CommunicatorOptions communicator;
@@ -118,8 +119,8 @@ public:
   /// Slices `weights` (by FQN; unused ones are ignored). Floats of another type
   /// are converted, with rounding to nearest even. A shard that is
   /// contiguous and aligned is used in place. Other shards are copied once,
-  /// even if several ranks share them, but each rank has its own copy of
-  /// parameters that the program updates. Parameters with an initial value
+  /// even if several ranks share them, or when they are packed for products; but
+  /// each rank has its own copy of parameters that the program updates. Parameters with an initial value
   /// needn't be given. Chooses the libraries for large products, see
   /// chooseGemms. Throws an input error listing every missing or wrong weight.
   Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
@@ -164,8 +165,8 @@ public:
   int64_t getCopiedWeightBytes() const;
   /// The library that computes each product; empty on a device.
   const GemmChoices &getGemmChoices() const;
-  /// Bytes of the weights' copies for matrix products, summed over the ranks of
-  /// this process.
+  /// Bytes of the weights that are packed for matrix products. The ranks of this
+  /// process share them.
   int64_t getPackedWeightBytes() const;
   /// On a CUDA device, what computes attention of each form, on the first rank
   /// of this process, in the last run that didn't replay a graph.

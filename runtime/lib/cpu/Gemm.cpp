@@ -84,40 +84,20 @@ GemmState &GemmState::getHelper(int64_t thread) {
   return *helpers[thread - 1];
 }
 
-void GemmState::setConstants(std::vector<std::span<const std::byte>> blocks,
-                             int64_t maxBytes) {
+void GemmState::setConstants(std::shared_ptr<ConstantOperands> value) {
   packed.clear();
-  packedBytes = 0;
-  maxPackedBytes = maxBytes;
-  constants = std::move(blocks);
-  std::sort(constants.begin(), constants.end(),
-            [](auto x, auto y) { return x.data() < y.data(); });
-}
-
-bool GemmState::isConstant(const void *data) const {
-  auto *byte = static_cast<const std::byte *>(data);
-  auto next = std::upper_bound(
-      constants.begin(), constants.end(), byte,
-      [](const std::byte *value, auto block) { return value < block.data(); });
-  return next != constants.begin() &&
-         byte < std::prev(next)->data() + std::prev(next)->size();
+  constants = std::move(value);
 }
 
 template <typename S>
 const S *GemmState::getPacked(Matrix<const S> b, int64_t k, int64_t n) {
-  if (constants.empty())
+  if (!constants)
     return nullptr;
-  auto [entry, isNew] = packed.try_emplace(
-      Key{reinterpret_cast<intptr_t>(b.data), b.row, b.col, k, n});
-  if (isNew && isConstant(b.data)) {
-    int64_t bytes = getPackedSize<S>(k, n) * sizeof(S);
-    if (packedBytes + bytes <= maxPackedBytes) {
-      packedBytes += bytes;
-      entry->second = allocateAligned(bytes);
-      pack<S>(b, k, n, reinterpret_cast<S *>(entry->second.get()));
-    }
-  }
-  return reinterpret_cast<const S *>(entry->second.get());
+  Key key{reinterpret_cast<intptr_t>(b.data), b.row, b.col, k, n};
+  auto entry = packed.find(key);
+  if (entry == packed.end())
+    entry = packed.emplace(key, constants->getPacked(b, k, n)).first;
+  return static_cast<const S *>(entry->second);
 }
 
 /// Whether all batches multiply by the same B.
@@ -134,7 +114,8 @@ GemmLibrary GemmState::getLibrary(const tprt_gemm_args &args,
     return *choices->library;
   if (2.0 * args.m * args.n * args.k < minMeasuredWork)
     return GemmLibrary::Tiles;
-  return choices->get(getProduct(args, hasOneB(args) && isConstant(b)));
+  return choices->get(
+      getProduct(args, hasOneB(args) && constants && constants->contain(b)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -435,13 +416,14 @@ static void multiplyBatches(const tprt_gemm_args &args,
       packed = state.getPacked<T>(
           {static_cast<const T *>(operands.b), args.b_row, args.b_col}, args.k,
           args.n);
+  const void *allB = packed ? operands.b : state.getReadable(operands.b);
   auto at = [](const void *data, int64_t offset) {
     return data ? static_cast<const T *>(data) + offset : nullptr;
   };
   for (int64_t i = 0; i < args.batch0; ++i)
     for (int64_t j = 0; j < args.batch1; ++j) {
       const T *a = at(operands.a, i * args.a_b0 + j * args.a_b1);
-      const T *b = at(operands.b, i * args.b_b0 + j * args.b_b1);
+      const T *b = at(allB, i * args.b_b0 + j * args.b_b1);
       T *c = static_cast<T *>(operands.c) + i * args.c_b0 + j * args.c_b1;
       Epilogue<T> epilogue;
       epilogue.bias = static_cast<const T *>(operands.bias);

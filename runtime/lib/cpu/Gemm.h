@@ -4,16 +4,13 @@
 #ifndef TPRT_LIB_CPU_GEMM_H
 #define TPRT_LIB_CPU_GEMM_H
 
+#include "cpu/ConstantOperands.h"
 #include "cpu/GemmOperands.h"
-#include "cpu/Tiles.h"
-#include "tprt/Dtype.h"
 #include "tprt/GemmChoice.h"
 
 #include <array>
-#include <cstddef>
 #include <map>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace tprt {
@@ -26,10 +23,8 @@ public:
   float *getFloats(int64_t count);
 
   /// Says which memory never changes. Right operands there are packed at their
-  /// first use and kept, up to `maxBytes` in all. Earlier packed operands are
-  /// dropped.
-  void setConstants(std::vector<std::span<const std::byte>> blocks,
-                    int64_t maxBytes);
+  /// first use and kept.
+  void setConstants(std::shared_ptr<ConstantOperands> value);
 
   /// A k x n matrix of f32, f16 or bf16, packed for multiplyPacked. Null if it
   /// may change or is too large to keep.
@@ -44,7 +39,10 @@ public:
   /// The library that computes one f32 product of `args`, with B at `b`.
   GemmLibrary getLibrary(const tprt_gemm_args &args, const void *b) const;
 
-  int64_t getPackedBytes() const { return packedBytes; }
+  /// Where `data` can be read, see ConstantOperands.
+  const void *getReadable(const void *data) const {
+    return constants ? constants->getReadable(data) : data;
+  }
 
   /// How many threads each of `numRanks` ranks may use for a product, attention
   /// or a kernel; 1 to begin with. The results of tiles don't depend on it.
@@ -69,13 +67,11 @@ public:
 private:
   using Key = std::array<int64_t, 5>; ///< address, strides, k, n
 
-  bool isConstant(const void *data) const;
-
   std::shared_ptr<std::byte> floats;
   int64_t capacity = 0;
-  std::vector<std::span<const std::byte>> constants; ///< by address
-  std::map<Key, std::shared_ptr<std::byte>> packed;
-  int64_t packedBytes = 0, maxPackedBytes = 0;
+  std::shared_ptr<ConstantOperands> constants;
+  /// What `constants` said; null if it has no packed form.
+  std::map<Key, const void *> packed;
   std::shared_ptr<const GemmChoices> choices;
   std::vector<std::unique_ptr<GemmState>> helpers;
   int64_t numThreads = 1, numOpenBlasThreads = 1;

@@ -109,7 +109,9 @@ public:
     b = makeOperand(k * n);
     c = makeOperand(m * n);
     if (product.isWeight)
-      state.setConstants({{b.get(), k * n * sizeof(float)}}, INT64_MAX);
+      state.setConstants(std::make_shared<ConstantOperands>(
+          std::vector<ConstantBlock>{{{b.get(), k * n * sizeof(float)}}},
+          INT64_MAX));
   }
 
   double time(GemmLibrary library) {

@@ -10,7 +10,6 @@
 #include "support/Patience.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <numeric>
 #include <set>
@@ -97,7 +96,7 @@ struct Session::Impl {
   ProgramState *state = nullptr;
   std::string communication = {};      ///< the communicator's description
   std::vector<Event *> announced = {}; ///< by the ranks, while they capture
-  std::atomic<int64_t> packedWeightBytes{0};
+  std::shared_ptr<ConstantOperands> constants = {}; ///< of all ranks
   std::shared_ptr<const GemmChoices> gemms =
       std::make_shared<GemmChoices>(); ///< of all ranks
 
@@ -183,18 +182,21 @@ static int countThreadsOfRank(const Manifest &manifest) {
 
 /// Tells the ranks which of their shards keep their values from now on.
 void Session::Impl::nameConstants() {
+  std::vector<ConstantBlock> blocks;
+  const std::vector<TensorInfo> &infos = getManifest().parameters;
+  for (int64_t id : ranks)
+    for (size_t i = 0; i < infos.size() && device->sharesHostMemory(); ++i)
+      if (!infos[i].isUpdated)
+        blocks.push_back(
+            {{static_cast<const std::byte *>(parameters.getPointers(id)[i]),
+              static_cast<size_t>(infos[i].getShardBytes(id))},
+             parameters.getReader(i, id)});
+  constants = std::make_shared<ConstantOperands>(std::move(blocks),
+                                                 options.maxPackedWeightBytes);
   threads->run([&](tprt_rank &rank) {
     if (rank.stream)
       return;
-    int64_t id = rank.communicator.getRank();
-    std::vector<std::span<const std::byte>> constants;
-    const std::vector<TensorInfo> &infos = getManifest().parameters;
-    for (size_t i = 0; i < infos.size(); ++i)
-      if (!infos[i].isUpdated)
-        constants.emplace_back(
-            static_cast<const std::byte *>(parameters.getPointers(id)[i]),
-            infos[i].getShardBytes(id));
-    rank.gemm.setConstants(std::move(constants), options.maxPackedWeightBytes);
+    rank.gemm.setConstants(constants);
     rank.gemm.setThreads(countThreadsOfRank(getManifest()),
                          getManifest().worldSize);
     bool isChosen = gemms->library || !gemms->products.empty();
@@ -370,7 +372,6 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
     options.useOutputs(outputs);
   }
   result.counts[id] = state->ranks[id].counts;
-  packedWeightBytes += rank.gemm.getPackedBytes();
 }
 
 void Session::Impl::gatherOutputs(RunResult &result) {
@@ -479,7 +480,6 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   result.counts.resize(manifest.worldSize);
   if (!impl->threads)
     impl->makeTeam();
-  impl->packedWeightBytes = 0;
   if (options.recording)
     options.recording->ranks.resize(manifest.worldSize);
   try {
@@ -563,7 +563,7 @@ int64_t Session::getCopiedWeightBytes() const {
 const GemmChoices &Session::getGemmChoices() const { return *impl->gemms; }
 
 int64_t Session::getPackedWeightBytes() const {
-  return impl->packedWeightBytes;
+  return impl->constants ? impl->constants->getPackedBytes() : 0;
 }
 
 std::vector<AttentionUse> Session::getAttentionUses() const {

@@ -4,6 +4,7 @@
 #include "exec/ShardedTensors.h"
 
 #include <algorithm>
+#include <sys/mman.h>
 
 using namespace tprt;
 
@@ -20,8 +21,22 @@ ShardedTensors::ShardedTensors(const std::vector<TensorInfo> &infos,
       memory(infos.size(),
              std::vector<std::shared_ptr<const std::byte>>(worldSize)) {}
 
+/// Addresses that nothing else has, but no memory.
+static std::shared_ptr<const std::byte> reserveAddresses(int64_t bytes) {
+  size_t size = std::max<int64_t>(bytes, 1);
+  void *begin = ::mmap(nullptr, size, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (begin == MAP_FAILED)
+    throw executionError("cannot reserve " + std::to_string(bytes) +
+                         " bytes of addresses");
+  return {static_cast<const std::byte *>(begin), [size](const std::byte *from) {
+            ::munmap(const_cast<std::byte *>(from), size);
+          }};
+}
+
 void ShardedTensors::hold(size_t index, int64_t rank,
                           std::shared_ptr<const std::byte> data) {
+  uncopied.erase(pointers[rank][index]);
   pointers[rank][index] = const_cast<std::byte *>(data.get());
   memory[index][rank] = std::move(data);
 }
@@ -49,9 +64,10 @@ void ShardedTensors::set(size_t index, const Tensor &tensor) {
   const TensorInfo &info = (*infos)[index];
   // Converted once, because shards that are used in place lie in one global
   // tensor.
-  Tensor adapted = device->sharesHostMemory() && !info.isUpdated
-                       ? convertFloats(tensor, info.dtype)
-                       : tensor;
+  Tensor adapted =
+      device->sharesHostMemory() && !info.isUpdated && !info.isRightOperand
+          ? convertFloats(tensor, info.dtype)
+          : tensor;
   setBlocks(index, [&](int64_t rank) {
     if (!isNeutral(info, rank))
       return place(index, rank, adapted);
@@ -88,17 +104,47 @@ void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
   const TensorInfo &info = (*infos)[index];
   const Block &block = info.shards[rank];
   if (device->sharesHostMemory() && !info.isUpdated) {
-    if (std::optional<int64_t> offset = contiguousOffset(tensor.shape, block)) {
+    std::optional<int64_t> offset = contiguousOffset(tensor.shape, block);
+    if (offset && tensor.dtype == info.dtype) {
       const std::byte *data =
           tensor.data.get() + *offset * byteWidth(tensor.dtype);
       if (reinterpret_cast<uintptr_t>(data) % blockAlignment == 0)
         return hold(index, rank, {tensor.data, data});
+    }
+    if (info.isRightOperand) {
+      hold(index, rank, reserveAddresses(info.getShardBytes(rank)));
+      uncopied[pointers[rank][index]] = tensor;
+      return;
     }
     // The rank's old memory may belong to a file or be in use elsewhere.
     hold(index, rank, device->allocate(info.getShardBytes(rank)));
   }
   device->write(tensor, block, info.dtype, getOwnBlock(index, rank));
   copiedBytes += info.getShardBytes(rank);
+}
+
+std::function<std::shared_ptr<const std::byte>()>
+ShardedTensors::getReader(size_t index, int64_t rank) const {
+  auto found = uncopied.find(pointers[rank][index]);
+  if (found == uncopied.end())
+    return nullptr;
+  const TensorInfo &info = (*infos)[index];
+  const Block &block = info.shards[rank];
+  return [&info, &block, tensor = found->second] {
+    Tensor part{tensor.dtype, block.getShape(), nullptr};
+    std::shared_ptr<std::byte> data = allocateAligned(part.getNumBytes());
+    readBlock(tensor.shape, block, byteWidth(tensor.dtype), tensor.data.get(),
+              data.get());
+    part.data = data;
+    return convertFloats(std::move(part), info.dtype).data;
+  };
+}
+
+/// The elements of a rank's shard.
+std::shared_ptr<const std::byte>
+ShardedTensors::getContents(size_t index, int64_t rank) const {
+  auto read = getReader(index, rank);
+  return read ? read() : memory[index][rank];
 }
 
 std::vector<int64_t> tprt::chooseSources(const TensorInfo &info,
@@ -126,7 +172,7 @@ std::optional<Tensor> ShardedTensors::gather(size_t index) const {
   Tensor whole{info.dtype, info.shape, nullptr};
   std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
   for (int64_t rank : sources)
-    device->read(memory[index][rank].get(), info.dtype, info.shape,
+    device->read(getContents(index, rank).get(), info.dtype, info.shape,
                  info.shards[rank], data.get());
   whole.data = data;
   return whole;
@@ -136,7 +182,7 @@ Tensor ShardedTensors::getBlock(size_t index, int64_t rank) const {
   const TensorInfo &info = (*infos)[index];
   Shape shape = info.shards[rank].getShape();
   std::shared_ptr<std::byte> data = allocateAligned(info.getShardBytes(rank));
-  device->read(memory[index][rank].get(), info.dtype, shape,
+  device->read(getContents(index, rank).get(), info.dtype, shape,
                makeBox(Shape(shape.size()), shape), data.get());
   return {info.dtype, shape, data};
 }

@@ -7,6 +7,8 @@
 #include "device/Device.h"
 #include "tprt/Manifest.h"
 
+#include <functional>
+
 namespace tprt {
 
 /// Chooses a subset of `ranks` whose shards together cover the shards of all of
@@ -16,9 +18,11 @@ std::vector<int64_t> chooseSources(const TensorInfo &info,
 
 /// The shards of a list of tensors that the ranks of this process hold. Ranks
 /// with equal shards share their memory. If the device shares the host's
-/// memory, a shard may lie in the global tensor's memory. Each rank has its own
-/// shards of updated parameters. Those, and all shards on other devices, keep
-/// their addresses when a new value is set.
+/// memory, a shard may lie in the global tensor's memory. A shard that can't lie
+/// there, of a tensor that programs use only as a right operand, isn't copied:
+/// its address only names it. Each rank has its own shards of updated
+/// parameters. Those, and all shards on other devices, keep their addresses when
+/// a new value is set.
 class ShardedTensors {
 public:
   ShardedTensors() = default;
@@ -37,6 +41,11 @@ public:
   /// passed to a program. It writes only to those of updated parameters.
   void *const *getPointers(int64_t rank) const { return pointers[rank].data(); }
 
+  /// A function that reads the shard of tensor `index` on `rank` anew; null if
+  /// the shard is where its address says.
+  std::function<std::shared_ptr<const std::byte>()>
+  getReader(size_t index, int64_t rank) const;
+
   /// A copy of the global value of tensor `index`; nullopt if the shards of
   /// this process don't cover it.
   std::optional<Tensor> gather(size_t index) const;
@@ -52,6 +61,8 @@ private:
   void setBlocks(size_t index, SetBlock setBlock);
   void place(size_t index, int64_t rank, const Tensor &tensor);
   void hold(size_t index, int64_t rank, std::shared_ptr<const std::byte> data);
+  std::shared_ptr<const std::byte> getContents(size_t index,
+                                               int64_t rank) const;
   std::byte *getOwnBlock(size_t index, int64_t rank);
   int64_t getFirstSharer(const TensorInfo &info, int64_t rank) const;
 
@@ -61,6 +72,8 @@ private:
   std::vector<std::vector<void *>> pointers; // [rank][tensor]
   std::vector<std::vector<std::shared_ptr<const std::byte>>>
       memory; // [tensor][rank]
+  /// The global tensors of shards that weren't copied, by the shard's address.
+  std::map<const void *, Tensor> uncopied;
   int64_t copiedBytes = 0;
 };
 

@@ -116,9 +116,9 @@ static void parseUpdates(const ManifestNode &list,
     TensorInfo &info = infos[i];
     if (nodes[i].has("init"))
       info.init = nodes[i]["init"].getElement(info.dtype);
-    if (!nodes[i].has("updated"))
-      continue;
-    info.isUpdated = nodes[i]["updated"].getBool();
+    if (nodes[i].has("updated"))
+      info.isUpdated = nodes[i]["updated"].getBool();
+    info.isRightOperand = !info.isUpdated; // unless a program reads it itself
     if (info.isUpdated)
       checkCovered(info, "updated parameter");
   }
@@ -188,6 +188,20 @@ static void findSymbols(const std::vector<TensorInfo> &tensors,
     }
 }
 
+/// Says of the program's parameters which ones it also reads otherwise than as
+/// right operands.
+static void parseRightOperands(const ManifestNode &node, const Program &program,
+                               std::vector<TensorInfo> &parameters) {
+  std::vector<bool> isListed(program.parameters.size());
+  if (node.has("right_operands"))
+    for (int64_t position : node["right_operands"].getInts(
+             0, static_cast<int64_t>(isListed.size()) - 1))
+      isListed[position] = true;
+  for (size_t i = 0; i < isListed.size(); ++i)
+    if (!isListed[i])
+      parameters[program.parameters[i]].isRightOperand = false;
+}
+
 /// Parses a program, and adds its collectives and ops to those of `manifest`.
 static Program parseProgram(const ManifestNode &node, Manifest &manifest) {
   Program program;
@@ -209,6 +223,7 @@ static Program parseProgram(const ManifestNode &node, Manifest &manifest) {
   findSymbols(program.outputs, node["outputs"], program.symbols);
   program.parameters = node["parameters"].getInts(
       0, static_cast<int64_t>(manifest.parameters.size()) - 1);
+  parseRightOperands(node, program, manifest.parameters);
   program.collectives.first = manifest.collectives.size();
   for (const ManifestNode &each : node["collectives"].getArray())
     manifest.collectives.push_back(parseCollective(each, manifest.worldSize));

@@ -8,7 +8,7 @@
 // CHECK: tprt.manifest = {ops = [
 // CHECK-SAME: {bytes = 384 : i64, flops = 64 : i64, fqn = "net.0", kind = "kernel", op = "add+relu"},
 // CHECK-SAME: {bytes = 384 : i64, flops = 64 : i64, fqn = "net.1", kind = "kernel", op = "relu"},
-// CHECK-SAME: {bytes = 3072 : i64, dtype = "f32", flops = 4096 : i64, fqn = "", kind = "gemm", op = "", product = {a = array<i64: 8, 1, 0, 0>, b = array<i64: 8, 1, 0, 0>, batch = array<i64: 1, 1>, c = array<i64: 8, 0, 0>, sizes = array<i64: 8, 8, 8>, weight = false}}]}
+// CHECK-SAME: {bytes = 3072 : i64, dtype = "f32", flops = 4096 : i64, fqn = "", kind = "gemm", op = "", product = {a = array<i64: 8, 1, 0, 0>, b = array<i64: 8, 1, 0, 0>, batch = array<i64: 1, 1>, c = array<i64: 8, 0, 0>, sizes = array<i64: 8, 8, 8>, weight = false}}], right_operands = []}
 // CHECK-LABEL: @main
 // CHECK: tprt.mark 0
 // CHECK-NEXT: call @kernel_0
