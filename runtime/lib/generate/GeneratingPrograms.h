@@ -12,7 +12,7 @@ namespace tprt {
 struct GeneratingProgram {
   const Program *program;
   int64_t length;
-  size_t logits;      ///< index of the output
+  size_t logits; ///< index of the output
   /// Logits are those of all tokens; or of one that an input says; or else of
   /// the last.
   bool hasEveryToken, takesIndex;
