@@ -42,6 +42,10 @@ MODELS = {
     "gemma3": lambda: transformers.Gemma3ForCausalLM(transformers.Gemma3TextConfig(
         **SIZES, **HEADS, **WINDOW, query_pre_attn_scalar=16, layer_types=["sliding_attention", "full_attention"])),
     "phi3": lambda: transformers.Phi3ForCausalLM(transformers.Phi3Config(**SIZES, **WINDOW)),
+    # Its keys and values have different sizes.
+    "deepseek_v3": lambda: transformers.DeepseekV3ForCausalLM(transformers.DeepseekV3Config(
+        **SIZES, moe_intermediate_size=32, n_routed_experts=8, num_experts_per_tok=2, n_group=2, topk_group=1, first_k_dense_replace=1,
+        kv_lora_rank=16, q_lora_rank=32, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=12)),
     "mixtral": lambda: transformers.MixtralForCausalLM(transformers.MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2)),
 }
 

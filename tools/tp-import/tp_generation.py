@@ -61,12 +61,15 @@ class CachedDecoder(torch.nn.Module):
         ids = torch.arange(batch_size * count).view(batch_size, count) % self.model.config.get_text_config().vocab_size
         inputs = make_inputs(batch_size, count, cache_length, padded)
         positions, places = inputs["cache_position"], inputs.get("position_ids")
-        with torch.no_grad():
-            expected = self.model(input_ids=ids, use_cache=False).logits[:, -1]
-            for part in slice(0, count - 1), slice(count - 1, count):
-                if ids[:, part].shape[1]:
-                    logits = self(ids[:, part], positions[part], torch.tensor([-1]), None if places is None else places[:, part],
-                                  inputs.get("attention_mask"))[:, -1]
+        try:
+            with torch.no_grad():
+                expected = self.model(input_ids=ids, use_cache=False).logits[:, -1]
+                for part in slice(0, count - 1), slice(count - 1, count):
+                    if ids[:, part].shape[1]:
+                        logits = self(ids[:, part], positions[part], torch.tensor([-1]), None if places is None else places[:, part],
+                                      inputs.get("attention_mask"))[:, -1]
+        except Exception as error:
+            raise ValueError(f"{name} doesn't run with a static cache: {get_first_line(error)}") from error
         if not any(getattr(layer, "is_initialized", layer.keys is not None) for layer in self.cache.layers):
             raise ValueError(f"{name} keeps no keys and values in the cache that it is given, so it can't be exported with one")
         difference = ((logits - expected).norm() / expected.norm()).item()
@@ -85,6 +88,10 @@ class CachedDecoder(torch.nn.Module):
                           logits_to_keep=logits_to_keep, **options).logits
 
 
+def get_first_line(error):
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 def make_inputs(batch_size, length, cache_length, padded):
     inputs = {"input_ids": torch.zeros(batch_size, length, dtype=torch.int64), "cache_position": torch.arange(length),
               "logits_to_keep": torch.tensor([length - 1])}
@@ -101,8 +108,8 @@ def export_program(model, batch_size, length, cache_length, padded):
         try:
             return torch.export.export(decoder, (), make_inputs(batch_size, length, cache_length, padded), strict=False)
         except Exception as error:
-            why = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise ValueError(f"PyTorch can't export {type(model).__name__} with a static cache: {why}") from error
+            hint = "" if padded else " (padded=True, with which the model is given its mask and positions, may help)"
+            raise ValueError(f"PyTorch can't export {type(model).__name__} with a static cache: {get_first_line(error)}{hint}") from error
 
 
 def save(program, path):
