@@ -563,6 +563,8 @@ template <typename S>
 void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const S> a,
                           Packed<S> b, SumOf<S> *c, int64_t rowC,
                           const Epilogue<SumOf<S>> &epilogue) {
+  if (m == 0)
+    return;
   const TileSet<S> &tiles = getTiles<S>();
   if (tiles.hasLowTile(m)) {
     // Each panel is read from its beginning to its end.
