@@ -39,7 +39,7 @@ class Config:
         return replace(self, heads=self.heads // ranks, kv_heads=self.kv_heads // ranks, hidden=self.hidden // ranks)
 
 
-SMALL = Config(dim=128, heads=16, kv_heads=8, head_dim=16, hidden=256, tokens=32, context=64)
+SMALL = Config(dim=128, heads=16, kv_heads=8, head_dim=64, hidden=256, tokens=96, context=160)
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
