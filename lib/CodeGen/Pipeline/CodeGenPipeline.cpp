@@ -108,6 +108,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
   cleanUp();
+  if (isForDevice)
+    pm.addNestedPass<func::FuncOp>(createCopyConstantsToDevice());
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }
