@@ -32,7 +32,11 @@ cp -r runtime "$pack/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
 cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
-cp benchmarks/llama_block.py "$pack/benchmarks/"
+cp benchmarks/llama_block.py benchmarks/ncu_table.py "$pack/benchmarks/"
+mkdir -p "$pack/prebuilt"
+cp "$bin/tp-run" "$pack/prebuilt/"
+cp -L "$bin/../lib/libtprt.so.0" "$pack/prebuilt/"
+strip -g "$pack"/prebuilt/*
 cp -rL /usr/include/nlohmann /usr/include/CLI /usr/include/unicode "$pack/third_party/include/"
 cp -L /usr/include/zlib.h /usr/include/zconf.h "$pack/third_party/include/" 2>/dev/null ||
   cp -L "$(find /usr/include -name zlib.h | head -1)" "$(find /usr/include -name zconf.h | head -1)" "$pack/third_party/include/"
