@@ -1,10 +1,9 @@
 //===- AttentionKernels.cu - Attention of any type on a CUDA device -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of AttentionKernels.ptx; see ReduceKernels.cu. A block of threads
-// computes one row of the output, in tiles of columns, and updates the
-// softmax's maximum and sum as it goes. Another kernel fixes the rows of
-// cuDNN's output that see nothing.
+// A block of threads computes one row of the output, in tiles of columns, and
+// updates the softmax's maximum and sum as it goes. Another kernel fixes the
+// rows of cuDNN's output that see nothing.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// Embeds a file's bytes and a NUL, by the assembler.
+// Embeds the PTX of a .cu file and a NUL, by the assembler.
 #define TPRT_EMBED(NAME, FILE)                                                 \
   extern "C" const char NAME[], NAME##_end[];                                  \
   asm(".pushsection .rodata\n"                                                 \
@@ -14,21 +14,30 @@ using namespace tprt::cuda;
       ".hidden " #NAME "\n"                                                    \
       ".hidden " #NAME "_end\n"                                                \
       ".global " #NAME "\n"                                                    \
-      ".global " #NAME "_end\n" #NAME ": .incbin \"" FILE "\"\n"               \
+      ".global " #NAME "_end\n" #NAME ": .incbin \"" TPRT_PTX_FOLDER "/" FILE  \
+      ".ptx\"\n"                                                               \
       ".byte 0\n" #NAME "_end:\n"                                              \
       ".popsection\n")
-TPRT_EMBED(tprt_reduce_ptx, TPRT_REDUCE_PTX);
-TPRT_EMBED(tprt_attention_ptx, TPRT_ATTENTION_PTX);
-TPRT_EMBED(tprt_attentiongradient_ptx, TPRT_ATTENTIONGRADIENT_PTX);
+TPRT_EMBED(tprt_reduce, "ReduceKernels");
+TPRT_EMBED(tprt_attention_rows, "AttentionKernels");
+TPRT_EMBED(tprt_attention_gradients, "AttentionGradientKernels");
 
-CUfunction Kernels::get(Loaded &loaded, const char *ptx, const char *end,
-                        const std::string &name) {
-  std::call_once(loaded.flag, [&] {
-    tprt_device_image image = {/*arch=*/80, /*is_ptx=*/1, ptx,
-                               static_cast<uint64_t>(end - ptx)};
-    loaded.module.emplace(context, image);
+Kernels::Kernels(ContextPtr context)
+    : context(std::move(context)), reductions(tprt_reduce, tprt_reduce_end),
+      attention(tprt_attention_rows, tprt_attention_rows_end),
+      gradients(tprt_attention_gradients, tprt_attention_gradients_end) {}
+
+CUfunction Kernels::get(File &file, const std::string &name) {
+  std::call_once(file.flag, [&] {
+    if (*file.ptx == '\0')
+      throw executionError("libtprt was built without nvcc, so it lacks the "
+                           "kernel '" +
+                           name + "'; build it with TPRT_NVCC set");
+    tprt_device_image image = {/*arch=*/80, /*is_ptx=*/1, file.ptx,
+                               static_cast<uint64_t>(file.end - file.ptx)};
+    file.module.emplace(context, image);
   });
-  return loaded.module->getFunction(name.c_str());
+  return file.module->getFunction(name.c_str());
 }
 
 void Kernels::reduce(Reduction reduction, Dtype dtype,
@@ -49,9 +58,9 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
   void *parameters[] = {&arguments};
   constexpr int64_t blockSize = 256, maxBlocks = 4096;
   unsigned numBlocks = std::min((count + blockSize - 1) / blockSize, maxBlocks);
-  CUfunction kernel = get(reductions, tprt_reduce_ptx, tprt_reduce_ptx_end,
-                          "tprt_reduce_" + std::string(toString(reduction)) +
-                              "_" + std::string(toString(dtype)));
+  CUfunction kernel =
+      get(reductions, "tprt_reduce_" + std::string(toString(reduction)) + "_" +
+                          std::string(toString(dtype)));
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel, numBlocks, 1, 1,
             blockSize, 1, 1, 0, stream, parameters, nullptr);
 }
@@ -102,8 +111,7 @@ void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
 void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   const tprt_attention_args &args = arguments.args;
   AttentionArguments copy = arguments;
-  CUfunction kernel = get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
-                          "tprt_attention_" + getSuffix(args));
+  CUfunction kernel = get(attention, "tprt_attention_" + getSuffix(args));
   launch(kernel, args.width > 0 ? countHeads(args) * args.rows : 0, &copy,
          stream);
 }
@@ -111,9 +119,8 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
 void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                               CUstream stream) {
   HiddenRowsArguments copy = arguments;
-  CUfunction kernel =
-      get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
-          "tprt_attention_hidden_rows_" + std::string(toString(dtype)));
+  CUfunction kernel = get(attention, "tprt_attention_hidden_rows_" +
+                                         std::string(toString(dtype)));
   launch(kernel, copy.batches * copy.heads * copy.rows, &copy, stream);
 }
 
@@ -127,8 +134,7 @@ void Kernels::attendBackwards(const AttentionGradientArguments &arguments,
   const tprt_attention_args &args = arguments.args.attention;
   AttentionGradientArguments copy = arguments;
   auto find = [&](const std::string &kernel) {
-    return get(gradients, tprt_attentiongradient_ptx,
-               tprt_attentiongradient_ptx_end,
+    return get(gradients,
                "tprt_attention_" + kernel + "_gradient_" + getSuffix(args));
   };
   launch(find("query"), countHeads(args) * args.rows, &copy, stream);

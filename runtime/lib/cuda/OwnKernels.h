@@ -55,12 +55,12 @@ struct AttentionGradientArguments {
 /// devices.
 void checkAttention(const tprt_attention_args &args);
 
-/// The kernels of ReduceKernels.cu, AttentionKernels.cu and
-/// AttentionGradientKernels.cu, as PTX that every supported device accepts.
-/// Each is loaded when it is first used.
+/// The kernels of this folder's .cu files, as PTX that every supported device
+/// accepts. A file is loaded when one of its kernels is first used. If the
+/// library was built without nvcc, an execution error says so then.
 class Kernels {
 public:
-  explicit Kernels(ContextPtr context) : context(std::move(context)) {}
+  explicit Kernels(ContextPtr context);
 
   /// Enqueues the operation of reduce() in cpu/Reduce.h, with the same bits.
   /// There must be at least one element. Throws an execution error for more
@@ -83,19 +83,21 @@ public:
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 
 private:
-  struct Loaded {
+  struct File {
+    File(const char *ptx, const char *end) : ptx(ptx), end(end) {}
+
+    const char *ptx, *end;
     std::once_flag flag;
     std::optional<Module> module;
   };
-  CUfunction get(Loaded &loaded, const char *ptx, const char *end,
-                 const std::string &name);
+  CUfunction get(File &file, const std::string &name);
   /// Launches blocks of 128 threads. `arguments` is the kernel's only
   /// parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
               CUstream stream);
 
   ContextPtr context;
-  Loaded reductions, attention, gradients;
+  File reductions, attention, gradients;
 };
 
 } // namespace tprt::cuda
