@@ -16,12 +16,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #define __device__ inline
 #define __global__
 #define __shared__ static
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 namespace tprt::fake {
 
@@ -67,6 +68,51 @@ inline void __syncthreads() {
   const tp_emulated_thread *self = tprt::fake::getThread();
   tp_emulated_barrier(self); // others run here
   tprt::fake::getThread() = self;
+}
+
+inline void __threadfence() {}
+
+/// Adds 1, or sets 0 if `value` has been reached. Returns the old value.
+inline uint32_t atomicInc(uint32_t *counter, uint32_t value) {
+  uint32_t old = *counter;
+  *counter = old >= value ? 0 : old + 1;
+  return old;
+}
+
+struct __attribute__((may_alias)) uint4 {
+  uint32_t x, y, z, w;
+};
+struct __attribute__((may_alias)) float4 {
+  float x, y, z, w;
+};
+
+template <typename T>
+T __ldcg(const T *data) {
+  return *data;
+}
+
+// Shuffles of whole warps. Every thread chooses whose value it gets.
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+  static_assert(sizeof(T) % 4 == 0);
+  const tp_emulated_thread *self = tprt::fake::getThread();
+  uint32_t words[sizeof(T) / 4];
+  std::memcpy(words, &value, sizeof(T));
+  for (uint32_t &word : words)
+    word = tp_emulated_shuffle_xor(self, word, mask);
+  tprt::fake::getThread() = self; // others ran
+  std::memcpy(&value, words, sizeof(T));
+  return value;
+}
+template <typename T>
+T __shfl_sync(unsigned mask, T value, unsigned lane, unsigned width) {
+  return __shfl_xor_sync(mask, value, (threadIdx.x ^ lane) & (width - 1));
+}
+inline bool __any_sync(unsigned mask, bool value) {
+  uint32_t any = value;
+  for (uint32_t bit = 1; bit < 32; bit *= 2)
+    any |= __shfl_xor_sync(mask, any, bit);
+  return any;
 }
 
 using __half = tprt::Half;

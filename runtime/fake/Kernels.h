@@ -25,7 +25,8 @@ namespace tprt::fake {
 
 /// A kernel of ReduceKernels.cu; nullopt if it has none of that name.
 std::optional<cuda::CUfunc_st> findReduction(const std::string &name);
-/// A kernel of AttentionKernels.cu or AttentionGradientKernels.cu.
+/// A kernel of AttentionKernels.cu, AttentionGradientKernels.cu or
+/// DecodeKernels.cu.
 std::optional<cuda::CUfunc_st> findAttention(const std::string &name);
 
 } // namespace tprt::fake

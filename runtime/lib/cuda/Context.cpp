@@ -22,6 +22,8 @@ Context::Context(int index) : driver(Driver::get()) {
   TPRT_CUDA(driver, cuDeviceGetAttribute, &minor,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   architecture = 10 * major + minor;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
   makeCurrent();
 }

@@ -27,6 +27,8 @@ public:
   const Driver &getDriver() const { return driver; }
   /// 90 for compute capability 9.0.
   int32_t getArchitecture() const { return architecture; }
+  /// How many multiprocessors there are.
+  int32_t getNumProcessors() const { return numProcessors; }
   /// "device 0 ('NVIDIA H200')".
   const std::string &getName() const { return name; }
 
@@ -47,7 +49,7 @@ private:
   const Driver &driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
-  int32_t architecture = 0;
+  int32_t architecture = 0, numProcessors = 0;
   std::string name;
   mutable std::atomic<bool> isAbandoned{false};
 };

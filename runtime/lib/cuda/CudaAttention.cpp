@@ -9,6 +9,9 @@ using namespace tprt::cuda;
 /// Attention, or its gradient, of one form.
 struct Attention::Form {
   AttentionUse use;
+  // Used if there are few rows.
+  std::optional<DecodePlan> decode;
+  std::shared_ptr<std::byte> counters;
   // Used if cuDNN computes it.
   DnnCalls calls;
   std::optional<DnnPlan> forward, backward;
@@ -118,8 +121,18 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
   form->use = {strides.contains(DnnGradient) ? "attention_gradient"
                                              : "attention",
                describe(args), "own", "", 0};
+  if (library != AttentionLibrary::CuDnn && isAligned &&
+      !strides.contains(DnnGradient))
+    form->decode = planDecode(args, context->getNumProcessors());
+  if (form->decode && form->decode->counterBytes > 0) {
+    form->counters = allocate(context, form->decode->counterBytes);
+    fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
+         stream);
+  }
   if (library == AttentionLibrary::Own) {
     form->use.reason = "asked for";
+  } else if (form->decode) {
+    form->use.reason = "there are few rows";
   } else {
     try {
       plan(*form, args, strides, isAligned, stream);
@@ -208,6 +221,18 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
   Form &form =
       getForm(args, getKey(args), strides, isAligned(operands), stream);
   ++form.use.calls;
+  if (form.decode) {
+    DecodeArguments decode = form.decode->arguments;
+    decode.query = arguments.query;
+    decode.key = arguments.key;
+    decode.value = arguments.value;
+    decode.mask = arguments.mask;
+    decode.output = arguments.output;
+    decode.counters = reinterpret_cast<uint32_t *>(form.counters.get());
+    decode.partials =
+        reinterpret_cast<float *>(getWorkspace(form.decode->partialBytes));
+    return own.decode(*form.decode, decode, stream);
+  }
   if (!form.forward)
     return own.attend(arguments, stream);
   std::byte *workspace = getWorkspace(form.rowBytes + form.planBytes);

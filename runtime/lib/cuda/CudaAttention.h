@@ -10,9 +10,9 @@
 
 namespace tprt::cuda {
 
-/// The attention of one stream. cuDNN computes the forms that it has, and the
-/// runtime's own kernels compute the others, unless the options choose one of
-/// them. The decision for each form is kept. All calls share one workspace.
+/// The attention of one stream. The runtime's own kernels compute forms of few
+/// rows and those that cuDNN doesn't have, and cuDNN computes the others, unless
+/// the options choose one of them. The decision for each form is kept. All calls share one workspace.
 class Attention {
 public:
   Attention(ContextPtr context, Kernels &own, AttentionLibrary library);

@@ -20,11 +20,13 @@ using namespace tprt::cuda;
       ".popsection\n")
 TPRT_EMBED(tprt_reduce, "ReduceKernels");
 TPRT_EMBED(tprt_attention_rows, "AttentionKernels");
+TPRT_EMBED(tprt_decode, "DecodeKernels");
 TPRT_EMBED(tprt_attention_gradients, "AttentionGradientKernels");
 
 Kernels::Kernels(ContextPtr context)
     : context(std::move(context)), reductions(tprt_reduce, tprt_reduce_end),
       attention(tprt_attention_rows, tprt_attention_rows_end),
+      decodes(tprt_decode, tprt_decode_end),
       gradients(tprt_attention_gradients, tprt_attention_gradients_end) {}
 
 CUfunction Kernels::get(File &file, const std::string &name) {
@@ -114,6 +116,15 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   CUfunction kernel = get(attention, "tprt_attention_" + getSuffix(args));
   launch(kernel, args.width > 0 ? countHeads(args) * args.rows : 0, &copy,
          stream);
+}
+
+void Kernels::decode(const DecodePlan &plan, const DecodeArguments &arguments,
+                     CUstream stream) {
+  DecodeArguments copy = arguments;
+  CUfunction kernel = get(decodes, "tprt_decode_" + getSuffix(arguments.args) +
+                                       "_" + std::to_string(plan.lanes) + "_" +
+                                       std::to_string(plan.queries));
+  launch(kernel, plan.numBlocks, &copy, stream);
 }
 
 void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,

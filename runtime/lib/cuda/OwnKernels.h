@@ -28,6 +28,40 @@ struct AttentionArguments {
   void *output;
 };
 
+/// The arguments of the kernels of DecodeKernels.cu; see planDecode().
+inline constexpr int32_t maxDecodeSplits = 64;
+struct DecodeArguments {
+  tprt_attention_args args;
+  const void *query, *key, *value, *mask;
+  void *output;
+  float *partials;    ///< results of the splits, unless there is one
+  uint32_t *counters; ///< for each key's head and tile of queries; 0 before and
+                      ///< after
+  int32_t numSplits;  ///< of the columns
+  int32_t numQueries; ///< that share a key
+  int32_t numTiles;   ///< of these queries
+  /// The loops over batches: first those over keys, then those over what shares
+  /// a key.
+  int32_t numKeyLoops, numLoops;
+  int32_t loops[TPRT_ATTENTION_BATCHES];
+};
+
+/// How a kernel of DecodeKernels.cu computes an attention.
+struct DecodePlan {
+  DecodeArguments arguments; ///< without addresses
+  int32_t lanes;             ///< threads that together read a row of the key
+  int32_t queries;           ///< that a block computes
+  int64_t numBlocks;
+  int64_t partialBytes, counterBytes;
+};
+
+/// The plan for an attention of few rows, on a device with so many
+/// multiprocessors. nullopt if it has many rows, or if its type, the sizes of
+/// its heads or its layout have no such kernel. Operands must be aligned to 16
+/// bytes.
+std::optional<DecodePlan> planDecode(const tprt_attention_args &args,
+                                     int32_t numProcessors);
+
 /// The arguments of another kernel of AttentionKernels.cu, which clears rows of
 /// cuDNN's output that an added mask hides. The mask is batch x heads x rows x
 /// columns, the output batch x heads x rows x width, and the statistics are
@@ -73,6 +107,9 @@ public:
   /// Enqueues attention; see tprt_attention. The arguments must have been
   /// checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
+  /// Enqueues attention of few rows.
+  void decode(const DecodePlan &plan, const DecodeArguments &arguments,
+              CUstream stream);
   /// Enqueues its gradients; see tprt_attention_gradient.
   void attendBackwards(const AttentionGradientArguments &arguments,
                        CUstream stream);
@@ -97,7 +134,7 @@ private:
               CUstream stream);
 
   ContextPtr context;
-  File reductions, attention, gradients;
+  File reductions, attention, decodes, gradients;
 };
 
 } // namespace tprt::cuda

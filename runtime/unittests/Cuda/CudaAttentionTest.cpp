@@ -114,6 +114,98 @@ TEST_P(CudaAttentionTest, NamesLimits) {
 }
 
 //===----------------------------------------------------------------------===//
+// Few rows
+//===----------------------------------------------------------------------===//
+
+/// The kernel of the last check, with its grid; empty if it was another one.
+static std::string getDecodeKernel() {
+  std::string last;
+  for (const std::string &call : fake::getCalls())
+    if (call.starts_with("cuLaunchKernel "))
+      last = call.substr(15, call.find(" block") - 15);
+  return last.starts_with("tprt_decode_") ? last : "";
+}
+
+TEST_P(CudaAttentionTest, FewRows) {
+  if (GetParam() == Dtype::F64)
+    GTEST_SKIP() << "has no such kernel";
+  AttentionRunner runner;
+  std::mt19937 generator(1);
+  auto draw = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[generator() % values.size()];
+  };
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    AttentionCase c{GetParam()};
+    c.rows = draw({1, 1, 2, 3, 8});
+    c.columns = draw({1, 7, 33, 150, 300});
+    c.depth = draw({8, 16, 64, 104, 128});
+    c.width = draw({8, 64, 128});
+    c.causal = generator() % 4 == 0;
+    c.mask = static_cast<int32_t>(
+        draw({TPRT_NO_MASK, TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK}));
+    c.maskPerRow = generator() % 2;
+    c.maskPerHead = generator() % 2;
+    c.hidesByNumbers = generator() % 4 == 0;
+    c.keyHeads = draw({1, 2, 3});
+    c.group = draw({1, 2, 4, 5});
+    c.isHeadMajor = generator() % 2;
+    runner.checkForward(c);
+    EXPECT_EQ(runner.getUse().library, "own");
+    EXPECT_EQ(runner.getUse().reason, "there are few rows");
+    EXPECT_NE(getDecodeKernel(), "");
+  }
+}
+
+TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
+  fake::reset();
+  AttentionRunner runner;
+  auto getKernel = [&](const AttentionCase &c) {
+    runner.checkForward(c);
+    return getDecodeKernel();
+  };
+  AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/700, 128, 128};
+  c.group = 4;
+  // Of each of four keys as many splits as have 32 columns, one step.
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 88");
+  // No more blocks than run at once.
+  fake::getSettings().processors = 8;
+  AttentionRunner small;
+  small.checkForward(c);
+  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 24");
+  fake::reset();
+  c.group = 5; // more queries than four
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 176");
+  c.rows = 3; // two tiles of queries
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 264");
+  c.depth = 256;
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8 grid 264");
+  c.depth = c.width = 64;
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8 grid 264");
+  c.dtype = Dtype::F32;
+  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 264");
+  c.columns = 3;
+  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 8");
+
+  // Other kernels.
+  c.rows = 9;
+  EXPECT_EQ(getKernel(c), "");
+  c = {Dtype::BF16, 1, 16, 12, 16};
+  EXPECT_EQ(getKernel(c), "");
+  c = {Dtype::F32, 1, 16, 132, 16};
+  EXPECT_EQ(getKernel(c), "");
+}
+
+/// The counters of the blocks that are done are 0 again, also in a replay.
+TEST(CudaAttention, FewRowsAgain) {
+  fake::reset();
+  AttentionRunner runner;
+  AttentionCase c{Dtype::F16, 1, 200, 64, 64};
+  for (int repeat = 0; repeat < 3; ++repeat)
+    runner.checkForward(c);
+  EXPECT_EQ(fake::countCalls("cuMemsetD8Async"), 1u);
+}
+
+//===----------------------------------------------------------------------===//
 // cuDNN
 //===----------------------------------------------------------------------===//
 
