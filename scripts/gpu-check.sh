@@ -46,7 +46,7 @@ set -e
 version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
 sources=$(find runtime/lib -name '*.cpp')
 tool=$(find tools/tp-run -name '*.cpp')
-compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_PTX_FOLDER='\"$lib/cuda\"'" $sources
+compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_KERNEL_FOLDER='\"$lib/cuda\"'" $sources
 $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
 compile "$flags" $tool
 $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"

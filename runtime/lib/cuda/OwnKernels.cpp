@@ -6,39 +6,53 @@
 using namespace tprt;
 using namespace tprt::cuda;
 
-// Embeds the PTX of a .cu file and a NUL, by the assembler.
+// Embeds a file and a NUL, by the assembler.
 #define TPRT_EMBED(NAME, FILE)                                                 \
   extern "C" const char NAME[], NAME##_end[];                                  \
   asm(".pushsection .rodata\n"                                                 \
-      ".balign 8\n"                                                            \
+      ".balign 64\n"                                                           \
       ".hidden " #NAME "\n"                                                    \
       ".hidden " #NAME "_end\n"                                                \
       ".global " #NAME "\n"                                                    \
-      ".global " #NAME "_end\n" #NAME ": .incbin \"" TPRT_PTX_FOLDER "/" FILE  \
-      ".ptx\"\n"                                                               \
+      ".global " #NAME "_end\n" #NAME ": .incbin \"" TPRT_KERNEL_FOLDER        \
+      "/" FILE "\"\n"                                                          \
       ".byte 0\n" #NAME "_end:\n"                                              \
       ".popsection\n")
-TPRT_EMBED(tprt_reduce, "ReduceKernels");
-TPRT_EMBED(tprt_attention_rows, "AttentionKernels");
-TPRT_EMBED(tprt_decode, "DecodeKernels");
-TPRT_EMBED(tprt_attention_gradients, "AttentionGradientKernels");
+// What the build has made of a .cu file.
+#define TPRT_EMBED_KERNELS(NAME, FILE)                                         \
+  TPRT_EMBED(tprt_##NAME##_ptx, FILE ".ptx");                                  \
+  TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
+TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
+TPRT_EMBED_KERNELS(attention, "AttentionKernels");
+TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
+TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
 
+#define TPRT_FILE(NAME)                                                        \
+  NAME({tprt_##NAME##_ptx, tprt_##NAME##_ptx_end},                             \
+       {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
 Kernels::Kernels(ContextPtr context)
-    : context(std::move(context)), reductions(tprt_reduce, tprt_reduce_end),
-      attention(tprt_attention_rows, tprt_attention_rows_end),
-      decodes(tprt_decode, tprt_decode_end),
-      gradients(tprt_attention_gradients, tprt_attention_gradients_end) {}
+    : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(attention),
+      TPRT_FILE(decodes), TPRT_FILE(gradients) {}
+
+void Kernels::File::load(const ContextPtr &context, const std::string &name) {
+  if (ptx.size() <= 1) // the NUL
+    throw executionError("libtprt was built without nvcc, so it lacks the "
+                         "kernel '" +
+                         name + "'; build it with TPRT_NVCC set");
+  auto loadAs = [&](std::string_view data, bool isPtx) {
+    module.emplace(context, tprt_device_image{/*arch=*/80, isPtx, data.data(),
+                                              data.size()});
+  };
+  try {
+    loadAs(fatbin, /*isPtx=*/false);
+  } catch (const Error &) {
+    // There is no code for the device, or it is too new for the driver.
+    loadAs(ptx, /*isPtx=*/true);
+  }
+}
 
 CUfunction Kernels::get(File &file, const std::string &name) {
-  std::call_once(file.flag, [&] {
-    if (*file.ptx == '\0')
-      throw executionError("libtprt was built without nvcc, so it lacks the "
-                           "kernel '" +
-                           name + "'; build it with TPRT_NVCC set");
-    tprt_device_image image = {/*arch=*/80, /*is_ptx=*/1, file.ptx,
-                               static_cast<uint64_t>(file.end - file.ptx)};
-    file.module.emplace(context, image);
-  });
+  std::call_once(file.flag, [&] { file.load(context, name); });
   return file.module->getFunction(name.c_str());
 }
 

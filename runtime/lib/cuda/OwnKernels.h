@@ -7,6 +7,7 @@
 #include "cuda/Context.h"
 
 #include <optional>
+#include <string_view>
 
 namespace tprt::cuda {
 
@@ -89,9 +90,9 @@ struct AttentionGradientArguments {
 /// devices.
 void checkAttention(const tprt_attention_args &args);
 
-/// The kernels of this folder's .cu files, as PTX that every supported device
-/// accepts. A file is loaded when one of its kernels is first used. If the
-/// library was built without nvcc, an execution error says so then.
+/// The kernels of this folder's .cu files. A file is loaded when one of its
+/// kernels is first used. If the library was built without nvcc, an execution
+/// error says so then.
 class Kernels {
 public:
   explicit Kernels(ContextPtr context);
@@ -120,10 +121,17 @@ public:
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 
 private:
+  /// What a .cu file was compiled to.
   struct File {
-    File(const char *ptx, const char *end) : ptx(ptx), end(end) {}
+    File(std::pair<const char *, const char *> ptx,
+         std::pair<const char *, const char *> fatbin)
+        : ptx(ptx.first, ptx.second), fatbin(fatbin.first, fatbin.second) {}
 
-    const char *ptx, *end;
+    /// Loads the machine code for the device, else the PTX. `name` is a kernel
+    /// to name in errors.
+    void load(const ContextPtr &context, const std::string &name);
+
+    std::string_view ptx, fatbin; ///< with a NUL
     std::once_flag flag;
     std::optional<Module> module;
   };
