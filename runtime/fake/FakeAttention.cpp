@@ -88,6 +88,14 @@ static bool check(const GradientArguments &a) {
                       numRows * 3 * std::max<int64_t>(width, sizeof(float))));
 }
 
+static bool check(const AddedMaskArguments &a) {
+  constexpr int64_t width = 2, unit = 8;
+  int64_t columns = (a.args.columns + unit - 1) / unit * unit;
+  return checkOperand(a.args, a.args.mask_strides, a.mask, a.args.rows,
+                      a.args.columns, 1) &&
+         checkOperand(a.args, a.result, a.added, a.args.rows, columns, width);
+}
+
 static bool check(const HiddenArguments &a) {
   constexpr int64_t width = 2;
   auto count = [&](const int64_t *strides, int64_t columns) {
@@ -114,6 +122,8 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
   FIND_ALL(bf16)
   FIND(HiddenArguments, tprt_attention_hidden_rows_f16)
   FIND(HiddenArguments, tprt_attention_hidden_rows_bf16)
+  FIND(AddedMaskArguments, tprt_attention_added_mask_f16)
+  FIND(AddedMaskArguments, tprt_attention_added_mask_bf16)
 #define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
   FIND(DecodeArguments, tprt_decode_##DTYPE##_##LANES##_##QUERIES)
   TPRT_DECODE_KERNELS(FIND_DECODE)

@@ -35,8 +35,11 @@ private:
 
   Form &getForm(const tprt_attention_args &args, const std::string &key,
                 const DnnStrides &strides, bool isAligned, CUstream stream);
-  void plan(Form &form, const tprt_attention_args &args,
-            const DnnStrides &strides, bool isAligned, CUstream stream);
+  void plan(Form &form, const tprt_attention_args &args, DnnStrides strides,
+            bool isAligned, CUstream stream);
+  std::byte *makeMask(const Form &form, const tprt_attention_args &args,
+                      std::map<int64_t, const void *> &operands,
+                      std::byte *workspace, CUstream stream);
   void runForward(const Form &form, const tprt_attention_args &args,
                   const std::map<int64_t, void *> &operands,
                   std::byte *workspace, CUstream stream);

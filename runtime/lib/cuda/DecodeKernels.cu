@@ -42,12 +42,12 @@ struct DecodeArguments {
 /// The offset of `index`, counted row-major, of the loops first ... end - 1.
 __device__ int64_t getLoopOffset(const DecodeArguments &a,
                                  const tprt_attention_strides &strides,
-                                 int first, int end, uint32_t index) {
+                                 int first, int end, int index) {
   int64_t offset = 0;
 #pragma unroll 1
   for (int i = end; i-- > first;) {
     int d = a.loops[i];
-    auto size = static_cast<uint32_t>(a.args.batch[d]);
+    auto size = static_cast<int>(a.args.batch[d]);
     offset += index % size * strides.batch[d];
     index /= size;
   }
@@ -57,8 +57,8 @@ __device__ int64_t getLoopOffset(const DecodeArguments &a,
 /// The offset of a query, or of its mask or output.
 __device__ int64_t getQueryOffset(const DecodeArguments &a,
                                   const tprt_attention_strides &strides,
-                                  uint32_t head, uint32_t query) {
-  auto rows = static_cast<uint32_t>(a.args.rows);
+                                  int head, int query) {
+  auto rows = static_cast<int>(a.args.rows);
   return getLoopOffset(a, strides, 0, a.numKeyLoops, head) +
          getLoopOffset(a, strides, a.numKeyLoops, a.numLoops, query / rows) +
          query % rows * strides.row;
@@ -75,9 +75,9 @@ __device__ float getFactor(float a, float b) {
 template <typename T, int numQueries>
 struct DecodeBlock {
   __device__ explicit DecodeBlock(const DecodeArguments &a)
-      : tile(blockIdx.x % a.numTiles),
-        split(blockIdx.x / a.numTiles % a.numSplits),
-        head(blockIdx.x / a.numTiles / a.numSplits),
+      : tile(static_cast<int>(blockIdx.x) % a.numTiles),
+        split(static_cast<int>(blockIdx.x) / a.numTiles % a.numSplits),
+        head(static_cast<int>(blockIdx.x) / a.numTiles / a.numSplits),
         width(static_cast<int>(a.args.width)),
         partialSize(static_cast<int64_t>(width) + 4) {}
 
@@ -90,7 +90,7 @@ struct DecodeBlock {
            ((index * a.numSplits + ofSplit) * numQueries + query) * partialSize;
   }
 
-  uint32_t tile, split, head;
+  int tile, split, head;
   int width;
   int64_t partialSize;
 };
@@ -159,12 +159,12 @@ __device__ void decode(const DecodeArguments &a) {
   const DecodeBlock<T, numQueries> block(a);
   const float lowest = -INFINITY;
   int warp = threadIdx.x / 32, lane = threadIdx.x % lanes;
-  auto firstQuery = block.tile * numQueries;
-  if (threadIdx.x < numQueries && firstQuery + threadIdx.x < a.numQueries) {
-    queryOffsets[threadIdx.x] =
-        getQueryOffset(a, args.query, block.head, firstQuery + threadIdx.x);
-    outputOffsets[threadIdx.x] =
-        getQueryOffset(a, args.output, block.head, firstQuery + threadIdx.x);
+  int firstQuery = block.tile * numQueries, thread = threadIdx.x;
+  if (thread < numQueries && firstQuery + thread < a.numQueries) {
+    queryOffsets[thread] =
+        getQueryOffset(a, args.query, block.head, firstQuery + thread);
+    outputOffsets[thread] =
+        getQueryOffset(a, args.output, block.head, firstQuery + thread);
   }
   __syncthreads();
 
@@ -201,13 +201,11 @@ __device__ void decode(const DecodeArguments &a) {
 
   // This lane's score of each step: its column and its query.
   int own = lane % numScores / numQueries;
-  uint32_t ownQuery = firstQuery + lane % numQueries;
+  int ownQuery = firstQuery + lane % numQueries;
   int64_t ownEnd = ownQuery < a.numQueries ? end : 0, mask = 0;
-  if (ownQuery < a.numQueries && args.causal &&
-      ownQuery % static_cast<uint32_t>(args.rows) < ownEnd)
-    ownEnd = ownQuery % static_cast<uint32_t>(args.rows) + 1 < ownEnd
-                 ? ownQuery % static_cast<uint32_t>(args.rows) + 1
-                 : ownEnd;
+  int64_t numSeen = ownQuery % static_cast<int>(args.rows) + 1;
+  if (args.causal && numSeen < ownEnd)
+    ownEnd = numSeen;
   if (ownQuery < a.numQueries && args.mask != TPRT_NO_MASK)
     mask = getQueryOffset(a, args.mask_strides, block.head, ownQuery);
   // What is added to the score; -inf if it isn't seen.

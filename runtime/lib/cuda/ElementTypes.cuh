@@ -64,7 +64,16 @@ struct Vector {
       : Vector(*reinterpret_cast<const uint4 *>(data)) {}
 
   __device__ typename Traits<T>::Acc operator[](int i) const {
-    return load(elements, i);
+    return tprt_kernels::load(elements, i);
+  }
+  __device__ void set(int i, typename Traits<T>::Acc value) {
+    tprt_kernels::store(elements, i, value);
+  }
+  /// `data` is aligned to 16 bytes.
+  __device__ void store(T *data) const {
+    uint4 bits;
+    memcpy(&bits, elements, 16);
+    *reinterpret_cast<uint4 *>(data) = bits;
   }
 
 private:

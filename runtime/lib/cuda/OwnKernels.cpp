@@ -149,6 +149,13 @@ void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
   launch(kernel, copy.batches * copy.heads * copy.rows, &copy, stream);
 }
 
+void Kernels::addMask(const AddedMaskArguments &arguments, int64_t numRows,
+                      CUstream stream) {
+  AddedMaskArguments copy = arguments;
+  launch(get(attention, "tprt_attention_added_mask_" + getSuffix(copy.args)),
+         numRows, &copy, stream);
+}
+
 int64_t Kernels::getStatisticsBytes(const tprt_attention_args &args) const {
   constexpr int64_t numbersByRow = 3, largestBytes = sizeof(double);
   return countHeads(args) * args.rows * numbersByRow * largestBytes;

@@ -76,6 +76,15 @@ struct HiddenRowsArguments {
   float *statistics;
 };
 
+/// The arguments of another kernel of AttentionKernels.cu, which makes an added
+/// mask of a boolean one.
+struct AddedMaskArguments {
+  tprt_attention_args args;      ///< with the boolean mask
+  tprt_attention_strides result; ///< 0 where the mask isn't expanded
+  const void *mask;
+  void *added;
+};
+
 /// The arguments of the kernels of AttentionGradientKernels.cu.
 struct AttentionGradientArguments {
   tprt_attention_gradient_args args;
@@ -118,6 +127,10 @@ public:
   /// statistics, to 0. `dtype` is f16 or bf16.
   void clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                        CUstream stream);
+  /// Enqueues a kernel that makes an added mask: 0 where the boolean one is
+  /// true, else -inf. `numRows` counts those of the result.
+  void addMask(const AddedMaskArguments &arguments, int64_t numRows,
+               CUstream stream);
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 
 private:

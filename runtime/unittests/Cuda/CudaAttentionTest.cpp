@@ -216,10 +216,8 @@ static bool isHalf(Dtype dtype) { return byteWidth(dtype) == 2; }
 TEST_P(CudaAttentionTest, CuDnnWhereItHasTheCase) {
   AttentionRunner runner;
   forEachCase(GetParam(), [&](const AttentionCase &c) {
-    bool isDnn = isHalf(c.dtype) && c.mask != TPRT_BOOLEAN_MASK;
-    std::string reason = isDnn             ? ""
-                         : isHalf(c.dtype) ? "the mask is boolean"
-                                           : "it is neither f16 nor bf16";
+    bool isDnn = isHalf(c.dtype);
+    std::string reason = isDnn ? "" : "it is neither f16 nor bf16";
     for (bool isGradient : {false, true}) {
       fake::reset();
       isGradient ? runner.checkGradient(c) : runner.checkForward(c);
@@ -238,11 +236,19 @@ TEST_P(CudaAttentionTest, CuDnnWhereItHasTheCase) {
       // all.
       std::string hidden = "cuLaunchKernel tprt_attention_hidden_rows_" +
                            std::string(toString(c.dtype));
-      bool hasMask = isDnn && c.mask == TPRT_ADDED_MASK;
+      bool hasMask = isDnn && c.mask != TPRT_NO_MASK;
       size_t mended =
           hasMask ? static_cast<size_t>(isGradient ? c.group : 1) : 0;
       EXPECT_EQ(fake::countCalls(hidden), mended);
-      EXPECT_EQ(fake::countCalls("cuLaunchKernel") == mended, isDnn);
+      // Another one makes an added mask of a boolean one: two rows, or those
+      // of each head.
+      std::string added =
+          "cuLaunchKernel tprt_attention_added_mask_" +
+          std::string(toString(c.dtype)) + " grid " +
+          std::to_string(c.maskPerRow ? 2 * 2 * c.group * c.rows : 2) + " ";
+      bool isMade = isDnn && c.mask == TPRT_BOOLEAN_MASK;
+      EXPECT_EQ(fake::countCalls(added), isMade ? 1u : 0u);
+      EXPECT_EQ(fake::countCalls("cuLaunchKernel") == mended + isMade, isDnn);
     }
   });
 }
@@ -367,6 +373,91 @@ TEST(CudaAttention, LoopsAsCalls) {
   calls = map();
   expectSizes(calls, {2, 2, 9, 8}, {2, 1, 16, 8});
   EXPECT_EQ(calls.offsets.size(), 2u);
+}
+
+/// What cuDNN gets of a boolean mask: its columns aligned, nothing expanded.
+TEST(CudaAttention, BooleanMaskAsAddedOne) {
+  AttentionCase c{.columns = 13, .mask = TPRT_BOOLEAN_MASK};
+  tprt_attention_args args = c.makeArgs().attention;
+  auto check = [&](int64_t row, int64_t sequence, int64_t key, int64_t head) {
+    tprt_attention_strides strides = cuda::layOutAddedMask(args);
+    EXPECT_EQ(strides.col, 1);
+    EXPECT_EQ(strides.row, row);
+    EXPECT_EQ(strides.batch[5], sequence);
+    EXPECT_EQ(strides.batch[6], key);
+    EXPECT_EQ(strides.batch[7], head);
+  };
+  check(16, 9 * 16, 0, 0);
+  c.maskPerHead = true;
+  args = c.makeArgs().attention;
+  check(16, 4 * 9 * 16, 2 * 9 * 16, 9 * 16);
+  c.maskPerRow = false;
+  args = c.makeArgs().attention;
+  check(0, 4 * 16, 2 * 16, 16);
+
+  fake::reset();
+  AttentionRunner runner;
+  for (bool perHead : {false, true}) {
+    c.maskPerHead = c.maskPerRow = perHead;
+    runner.checkForward(c);
+    runner.checkGradient(c);
+    EXPECT_EQ(runner.getUse().library, "cuDNN 9.19.0");
+  }
+}
+
+/// cuDNN's gradient takes two bytes for each score: not of all heads at once.
+TEST(CudaAttention, GradientOfManyScores) {
+  AttentionCase c{.rows = 8192, .columns = 16384, .depth = 64, .width = 64};
+  c.group = 1;
+  c.keyHeads = 12; // and two sequences; 256 MiB each
+  tprt_attention_gradient_args all = c.makeArgs();
+  const tprt_attention_args &args = all.attention;
+  auto map = [&] {
+    return cuda::toDnnCalls(args,
+                            {{cuda::DnnQuery, &args.query},
+                             {cuda::DnnKey, &args.key},
+                             {cuda::DnnValue, &args.value},
+                             {cuda::DnnGradient, &args.output},
+                             {cuda::DnnQueryGradient, &all.query_gradient},
+                             {cuda::DnnKeyGradient, &all.key_gradient},
+                             {cuda::DnnValueGradient, &all.value_gradient}});
+  };
+  using Sizes = std::array<int64_t, 4>;
+  cuda::DnnCalls calls = map();
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,
+            (Sizes{1, 4, 8192, 64}));
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnKeyGradient).sizes,
+            (Sizes{1, 4, 16384, 64}));
+  ASSERT_EQ(calls.offsets.size(), 6u);
+  EXPECT_EQ(calls.offsets[5].at(cuda::DnnKey),
+            args.key.batch[5] + 8 * args.key.batch[6]);
+  // A head with more than the limit is a call of its own.
+  all.attention.columns *= 8;
+  calls = map();
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,
+            (Sizes{1, 1, 8192, 64}));
+  EXPECT_EQ(calls.offsets.size(), 24u);
+}
+
+/// Whatever the stride of a dimension of size 1 is, cuDNN gets a dense one.
+TEST(CudaAttention, StridesOfSizeOne) {
+  AttentionCase c{.rows = 9, .columns = 16, .depth = 8, .width = 16};
+  c.group = c.keyHeads = 1;
+  tprt_attention_args args = c.makeArgs().attention;
+  args.batch[5] = 1;
+  tprt_attention_strides mask = {};
+  mask.col = 1;
+  cuda::DnnCalls calls =
+      cuda::toDnnCalls(args, {{cuda::DnnQuery, &args.query},
+                              {cuda::DnnKey, &args.key},
+                              {cuda::DnnValue, &args.value},
+                              {cuda::DnnMask, &mask},
+                              {cuda::DnnOutput, &args.output}});
+  using Sizes = std::array<int64_t, 4>;
+  auto &operands = calls.attention.operands;
+  EXPECT_EQ(operands.at(cuda::DnnQuery).strides, (Sizes{72, 72, 8, 1}));
+  EXPECT_EQ(operands.at(cuda::DnnMask).sizes, (Sizes{1, 1, 1, 16}));
+  EXPECT_EQ(operands.at(cuda::DnnMask).strides, (Sizes{16, 16, 16, 1}));
 }
 
 /// Plans and memory are of the first run.
