@@ -43,16 +43,18 @@ void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
   kernel(*static_cast<const Arguments *>(arguments[0]));
 }
 
-/// The kernel as a function of the driver's. It runs if `check` finds that its
-/// operands are allocated.
+/// The kernel as a function of the driver's, which must be launched with so much
+/// dynamic shared memory. It runs if `check` finds that its operands are
+/// allocated.
 template <typename Arguments, void (*kernel)(const Arguments)>
 cuda::CUfunc_st makeKernel(const std::string &name,
-                           bool (*check)(const Arguments &)) {
-  return {name, 0, sizeof(Arguments), 0,
+                           bool (*check)(const Arguments &),
+                           uint32_t sharedBytes = 0) {
+  return {name, 0, sizeof(Arguments), sharedBytes,
           [=](uint32_t grid, uint32_t block, void *const *arguments) {
             if (check(*static_cast<const Arguments *>(arguments[0])))
               runEmulated(enterKernel<Arguments, kernel>, grid, block,
-                          /*sharedBytes=*/0, arguments);
+                          sharedBytes, arguments);
           }};
 }
 

@@ -9,6 +9,7 @@
 
 #include "cuda/AttentionGradientKernels.cu"
 #include "cuda/AttentionKernels.cu"
+#include "cuda/AttentionTileKernels.cu"
 #include "cuda/DecodeKernels.cu"
 
 using namespace tprt;
@@ -53,6 +54,8 @@ static bool checkForward(const Arguments &a) {
 }
 
 static bool check(const Arguments &a) { return checkForward(a); }
+
+static bool check(const TileArguments &a) { return checkForward(a); }
 
 static bool check(const DecodeArguments &a) {
   if (!checkForward(a))
@@ -124,6 +127,11 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
   FIND(HiddenArguments, tprt_attention_hidden_rows_bf16)
   FIND(AddedMaskArguments, tprt_attention_added_mask_f16)
   FIND(AddedMaskArguments, tprt_attention_added_mask_bf16)
+#define FIND_TILES(T, DTYPE, SIZE)                                             \
+  if (name == "tprt_attention_tiles_" #DTYPE "_" #SIZE)                        \
+    return makeKernel<TileArguments, tprt_attention_tiles_##DTYPE##_##SIZE>(   \
+        name, check, TileSizes<sizeof(Traits<T>::Acc), SIZE>::sharedBytes);
+  TPRT_TILE_KERNELS(FIND_TILES)
 #define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
   FIND(DecodeArguments, tprt_decode_##DTYPE##_##LANES##_##QUERIES)
   TPRT_DECODE_KERNELS(FIND_DECODE)

@@ -51,6 +51,16 @@ __device__ void store(__nv_bfloat16 *data, int64_t i, float value) {
 __device__ float exponential(float x) { return expf(x); }
 __device__ double exponential(double x) { return exp(x); }
 
+/// The dynamic shared memory of the block, aligned to 16 bytes.
+__device__ void *getDynamicShared() {
+#ifdef __CUDACC__
+  extern __shared__ uint4 dynamicShared[];
+  return dynamicShared;
+#else
+  return tprt::fake::getThread()->shared;
+#endif
+}
+
 /// The elements that one access of 16 bytes loads.
 template <typename T>
 struct Vector {

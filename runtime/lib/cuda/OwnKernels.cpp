@@ -3,6 +3,8 @@
 
 #include "cuda/OwnKernels.h"
 
+#include "cuda/TileSizes.h"
+
 using namespace tprt;
 using namespace tprt::cuda;
 
@@ -24,6 +26,7 @@ using namespace tprt::cuda;
   TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
 TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
 TPRT_EMBED_KERNELS(attention, "AttentionKernels");
+TPRT_EMBED_KERNELS(tiles, "AttentionTileKernels");
 TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
 TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
 
@@ -32,7 +35,7 @@ TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
        {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
 Kernels::Kernels(ContextPtr context)
     : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(attention),
-      TPRT_FILE(decodes), TPRT_FILE(gradients) {}
+      TPRT_FILE(tiles), TPRT_FILE(decodes), TPRT_FILE(gradients) {}
 
 void Kernels::File::load(const ContextPtr &context, const std::string &name) {
   if (ptx.size() <= 1) // the NUL
@@ -114,22 +117,41 @@ static std::string getSuffix(const tprt_attention_args &args) {
 }
 
 void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-                     CUstream stream) {
+                     CUstream stream, int32_t sharedBytes) {
   if (numBlocks <= 0)
     return;
+  constexpr int32_t sharedBytesOfAll = 48 << 10; // without asking for more
+  if (sharedBytes > sharedBytesOfAll)
+    TPRT_CUDA(context->getDriver(), cuFuncSetAttribute, kernel,
+              CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
   void *parameters[] = {arguments};
   constexpr unsigned blockSize = 128;
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel,
-            static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1, 0, stream,
-            parameters, nullptr);
+            static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1,
+            sharedBytes, stream, parameters, nullptr);
 }
 
 void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   const tprt_attention_args &args = arguments.args;
   AttentionArguments copy = arguments;
-  CUfunction kernel = get(attention, "tprt_attention_" + getSuffix(args));
-  launch(kernel, args.width > 0 ? countHeads(args) * args.rows : 0, &copy,
-         stream);
+  if (args.width == 0)
+    return;
+  int64_t longest = std::max(args.depth, args.width);
+  auto runTiles = [&](auto sizes, const char *size) {
+    launch(get(tiles, "tprt_attention_tiles_" + getSuffix(args) + size),
+           countHeads(args) * ((args.rows + sizes.rows - 1) / sizes.rows),
+           &copy, stream, sizes.sharedBytes);
+  };
+  constexpr int floatBytes = sizeof(float), doubleBytes = sizeof(double);
+  if (args.dtype == TPRT_F64 && longest <= 64)
+    runTiles(tprt_kernels::TileSizes<doubleBytes, 64>(), "_64");
+  else if (args.dtype != TPRT_F64 && longest <= 64)
+    runTiles(tprt_kernels::TileSizes<floatBytes, 64>(), "_64");
+  else if (args.dtype != TPRT_F64 && longest <= 128)
+    runTiles(tprt_kernels::TileSizes<floatBytes, 128>(), "_128");
+  else
+    launch(get(attention, "tprt_attention_" + getSuffix(args)),
+           countHeads(args) * args.rows, &copy, stream);
 }
 
 void Kernels::decode(const DecodePlan &plan, const DecodeArguments &arguments,

@@ -21,7 +21,8 @@ struct ReduceArguments {
   int32_t numOperands, numResults;
 };
 
-/// The arguments of the kernels of AttentionKernels.cu.
+/// The arguments of the kernels of AttentionKernels.cu and
+/// AttentionTileKernels.cu.
 inline constexpr int64_t maxAttentionDepth = 1024;
 struct AttentionArguments {
   tprt_attention_args args;
@@ -149,13 +150,13 @@ private:
     std::optional<Module> module;
   };
   CUfunction get(File &file, const std::string &name);
-  /// Launches blocks of 128 threads. `arguments` is the kernel's only
-  /// parameter.
+  /// Launches blocks of 128 threads with so much dynamic shared memory.
+  /// `arguments` is the kernel's only parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-              CUstream stream);
+              CUstream stream, int32_t sharedBytes = 0);
 
   ContextPtr context;
-  File reductions, attention, decodes, gradients;
+  File reductions, attention, tiles, decodes, gradients;
 };
 
 } // namespace tprt::cuda

@@ -52,7 +52,11 @@ TEST_P(CudaAttentionTest, Own) {
   });
   EXPECT_EQ(fake::countCalls("cudnn"), 0u);
   std::string dtype(toString(GetParam()));
-  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_" + dtype), 48u);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_tiles_" + dtype +
+                             "_64 grid 12 "),
+            24u);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_tiles_" + dtype),
+            48u);
   EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_attention_query_gradient_" +
                              dtype + " grid 108 block 128"),
             24u);
@@ -67,9 +71,10 @@ TEST_P(CudaAttentionTest, OwnOfOddAndEmptySizes) {
   AttentionRunner runner(AttentionLibrary::Own);
   struct {
     int64_t rows, columns, depth, width;
-  } sizes[] = {{1, 1, 1, 1}, {7, 5, 3, 6},     {5, 7, 6, 3},
-               {0, 5, 3, 2}, {5, 0, 3, 2},     {5, 7, 0, 3},
-               {5, 7, 3, 0}, {130, 150, 3, 2}, {2, 140, 135, 140}};
+  } sizes[] = {{1, 1, 1, 1},     {7, 5, 3, 6},       {5, 7, 6, 3},
+               {0, 5, 3, 2},     {5, 0, 3, 2},       {5, 7, 0, 3},
+               {5, 7, 3, 0},     {130, 150, 3, 2},   {2, 140, 135, 140},
+               {70, 65, 9, 127}, {33, 129, 128, 65}, {64, 64, 64, 64}};
   for (auto [rows, columns, depth, width] : sizes)
     for (bool causal : {false, true}) {
       AttentionCase c{GetParam(), rows, columns, depth, width, causal};
