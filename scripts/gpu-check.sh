@@ -119,15 +119,10 @@ build() {
   version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
   sources=$(find runtime/lib -name '*.cpp')
   tool=$(find tools/tp-run -name '*.cpp')
-  local kernels=
-  for ptx in "$lib"/cuda/*Kernels.ptx; do
-    name=$(basename "$ptx" Kernels.ptx)
-    kernels="$kernels -DTPRT_${name^^}_PTX='\"$ptx\"'"
-  done
   if [ -z "${CXX:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
     cp -P prebuilt/* $objects/
   else
-    compile "$flags -DTPRT_VERSION='\"$version\"' $kernels" $sources
+    compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_KERNEL_FOLDER='\"$lib/cuda\"'" $sources
     $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
     compile "$flags" $tool
     $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"

@@ -29,6 +29,7 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
+cp "$bin"/../runtime/kernels/*Kernels.* "$pack/runtime/lib/cuda/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
 cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"

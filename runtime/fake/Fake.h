@@ -57,6 +57,7 @@ struct Settings {
   int32_t ncclVersion = 22809;
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
+  int32_t processors = 132;
   size_t memoryBytes = size_t(1) << 34;
 };
 /// The settings for later loads and calls. For processes that tests start, the

@@ -12,7 +12,7 @@ namespace tprt {
 
 /// What computes attention on a CUDA device.
 enum class AttentionLibrary {
-  Auto,  ///< cuDNN if it is installed and has the case, else the runtime
+  Auto,  ///< the fastest that has the case; see docs/Runtime.md
   CuDnn, ///< only cuDNN; a case that it doesn't have is an error
   Own,   ///< the runtime's own kernels
 };

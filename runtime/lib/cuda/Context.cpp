@@ -27,6 +27,8 @@ Context::Context(int index) : driver(Driver::get()) {
   TPRT_CUDA(driver, cuDeviceGetAttribute, &cache,
             CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
   cacheBytes = cache;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
   makeCurrent();
 }

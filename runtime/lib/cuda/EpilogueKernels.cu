@@ -1,8 +1,7 @@
 //===- EpilogueKernels.cu - Epilogues that cuBLASLt doesn't have ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of EpilogueKernels.ptx, which is made as ReduceKernels.ptx is. The
-// fake device compiles this file for the host.
+// The fake device compiles this file for the host.
 //
 //===----------------------------------------------------------------------===//
 
