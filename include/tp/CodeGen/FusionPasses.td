@@ -182,7 +182,8 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
 
     A buffer that only these ops use shrinks to one row, as long as the rows of the nest take no
     more than `max-row-bytes` together. If sharing a nest leaves an op fewer iterations than it has
-    by itself, the nest must have at least `min-rows` iterations.
+    by itself, the nest must have at least `min-rows` iterations. In a nest of a single row, no op
+    has more than `max-single-row` iterations.
   }];
   let options = [
     Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
@@ -190,7 +191,9 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
            "that would exceed it keeps its size">,
     Option<"minRows", "min-rows", "int64_t", "0",
            "Iterations that a nest must have if sharing it leaves an op fewer iterations than "
-           "it has by itself">];
+           "it has by itself">,
+    Option<"maxSingleRow", "max-single-row", "int64_t", "std::numeric_limits<int64_t>::max()",
+           "Iterations that an op may have in a nest of a single row">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

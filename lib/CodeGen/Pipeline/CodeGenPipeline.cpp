@@ -44,11 +44,13 @@ static void addCleanUp(OpPassManager &pm) {
 }
 
 /// On a device, each row has a block: the row's buffers are in shared memory,
-/// and few rows mean few blocks.
+/// and few rows mean few blocks. A single row saves launches, unless it is so
+/// long that its block takes longer than these.
 static FuseRowsOptions getRowsOnDevice() {
   FuseRowsOptions options;
   options.maxRowBytes = 40 * 1024;
   options.minRows = 1024;
+  options.maxSingleRow = 128 * 1024;
   return options;
 }
 
@@ -107,7 +109,10 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
       createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
-  cleanUp();
+  if (isForDevice) // canonicalization would dissolve the nest of a single row
+    pm.addPass(createCSEPass());
+  else
+    cleanUp();
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }
