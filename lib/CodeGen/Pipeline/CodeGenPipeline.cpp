@@ -91,8 +91,12 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addPass(createFoldTransposeIntoContraction());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFuseElementwise());
-  if (isForDevice)
+  if (isForDevice) {
+    pm.addNestedPass<func::FuncOp>(createSinkConcatenations());
+    cleanUp();
+    pm.addNestedPass<func::FuncOp>(createFuseElementwise());
     pm.addNestedPass<func::FuncOp>(createSplitReductions());
+  }
   cleanUp();
 
   // Buffers. No CSE in between: it would share initial values again.
@@ -109,10 +113,12 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
       createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
-  if (isForDevice) // canonicalization would dissolve the nest of a single row
+  if (isForDevice) { // canonicalization would dissolve the nest of a single row
+    pm.addNestedPass<func::FuncOp>(createFuseSiblings());
     pm.addPass(createCSEPass());
-  else
+  } else {
     cleanUp();
+  }
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }
