@@ -111,14 +111,16 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   // Kernels and arena.
   pm.addNestedPass<func::FuncOp>(
       createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
+  if (isForDevice) {
+    pm.addPass(createCanonicalizerPass()); // erases copies of a buffer to itself
+    pm.addNestedPass<func::FuncOp>(createFuseSiblings());
+  }
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
-  if (isForDevice) { // canonicalization would dissolve the nest of a single row
-    pm.addNestedPass<func::FuncOp>(createFuseSiblings());
+  if (isForDevice) // canonicalization would dissolve the nest of a single row
     pm.addPass(createCSEPass());
-  } else {
+  else
     cleanUp();
-  }
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }
