@@ -112,7 +112,8 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addNestedPass<func::FuncOp>(
       createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
   if (isForDevice) {
-    pm.addPass(createCanonicalizerPass()); // erases copies of a buffer to itself
+    pm.addPass(
+        createCanonicalizerPass()); // erases copies of a buffer to itself
     pm.addNestedPass<func::FuncOp>(createFuseSiblings());
   }
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
