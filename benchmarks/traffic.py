@@ -4,9 +4,11 @@
 Nothing runs and nothing is measured: tp-predict-traffic executes the kernels' index arithmetic for a model of a device. Products,
 attention and collectives are calls of libraries and don't count.
 
-Without programs, those of a block of the shapes of Llama 3 8B (traffic_block.py): its forward pass in bf16, and a training step with
-clipped gradients and AdamW, in f32 and in bf16. Exits with 1 where a program, or one of its kernels that moves 1 % of its bytes or
-more, is above the bounds that --check gives."""
+Without programs, those of a block of the shapes of Llama 3 8B (traffic_block.py): the block alone in bf16, with 4096 tokens, and with
+one token and a cache of 8192, compared with the least that any kernels for it would move; between embedding and head, its forward pass
+in bf16, and a training step with clipped gradients and AdamW, in f32 and in bf16. Exits with 1 where a program, or one of its kernels
+that moves 1 % of its bytes or more, is above the bounds that --check gives, or the block alone launches more kernels than
+--check-launches gives."""
 
 import argparse
 import re
@@ -20,7 +22,8 @@ import short
 import traffic_block
 
 ROOT = Path(__file__).resolve().parent.parent
-SIZES = dict(batch=1, tokens=1024, dim=4096, heads=32, kv_heads=8, hidden=14336, vocab=128256)
+LAYER = dict(batch=1, dim=4096, heads=32, kv_heads=8, hidden=14336)
+SIZES = LAYER | dict(tokens=1024, vocab=128256)
 TRAINING = "loss: {name: cross_entropy}\noptimizer: {name: AdamW, lr: 3.0e-4, weight_decay: 0.1}\nclip_grad_norm: 1.0\n"
 KEYS = ("LeastBytes", "MovedBytes", "RequestedBytes")
 
@@ -34,6 +37,7 @@ def parse_arguments():
     parser.add_argument("--kernels", type=int, default=0, metavar="N", help="list so many of a program's kernels, largest first")
     parser.add_argument("--check", type=float, nargs=2, metavar=("PROGRAM", "KERNEL"),
                         help="the most that a program, and a kernel, may move of what is least, as 1.1 2")
+    parser.add_argument("--check-launches", type=int, metavar="N", help="the most kernels that the block alone may launch")
     short.add_option(parser, max_blocks=4)
     return parser.parse_args()
 
@@ -62,20 +66,29 @@ def print_row(name, size, least, moved, requested):
     print(f"| {name} | {size} | {least / 2**20:.1f} | {moved / least:.2f} | {requested / least:.2f} |", flush=True)
 
 
-def report(arguments, name, program):
-    """Print a program's row; whether it is within the bounds."""
+def report(arguments, name, program, least_of_function=None):
+    """Print a program's row; whether it is within the bounds. `least_of_function`: the least bytes, if that isn't the sum of what is
+    least for each kernel."""
     kernels = [kernel for kernel in count(arguments, program) if kernel["LeastBytes"]]
     least, moved, requested = (sum(kernel[key] for kernel in kernels) for key in KEYS)
+    launches = sum(kernel["Launches"] for kernel in kernels)
     if not least:
         sys.exit(f"error: '{program}' has no kernel that moves anything")
-    print_row(name, f"{len(kernels)} kernels", least, moved, requested)
+    least = least_of_function or least
+    print_row(name, f"{len(kernels)} kernels, {launches} launches", least, moved, requested)
     for kernel in kernels[:arguments.kernels]:
         print_row(f"&nbsp;{kernel['Kernel']}", f"{kernel['Launches']} × {kernel['Blocks']} × {kernel['Threads']}",
                   *(kernel[key] for key in KEYS))
+    is_good = True
+    if least_of_function and arguments.check_launches is not None and launches > arguments.check_launches:
+        print(f"{name}: {launches} launches of kernels, more than {arguments.check_launches}", file=sys.stderr)
+        is_good = False
     if not arguments.check:
-        return True
+        return is_good
     of_program, of_kernel = arguments.check
-    is_good = moved <= of_program * least
+    if moved > of_program * least:
+        print(f"{name}: moves {moved} bytes, more than {of_program} of the least, {least}", file=sys.stderr)
+        is_good = False
     for kernel in kernels:
         if kernel["MovedBytes"] >= 0.01 * moved and kernel["MovedBytes"] > of_kernel * kernel["LeastBytes"]:
             print(f"{name}: {kernel['Kernel']} moves more than {of_kernel} of the least", file=sys.stderr)
@@ -84,7 +97,11 @@ def report(arguments, name, program):
 
 
 def make_programs(arguments, folder):
-    """A block's forward pass and training steps, for one rank."""
+    """For one rank: a block alone, with the least bytes of its kernels; its forward pass and training steps."""
+    for name, sizes in (("4096 tokens", dict(tokens=4096)), ("one token", dict(tokens=1, context=8192))):
+        layer = folder / f"{name}.mlir"
+        layer.write_text(traffic_block.build_layer(**LAYER, **sizes, dtype="bf16"))
+        yield f"block alone, {name}, bf16", layer, traffic_block.get_least_bytes(**LAYER, tokens=sizes["tokens"], element_bytes=2)
     forward = folder / "forward.mlir"
     forward.write_text(traffic_block.build(**SIZES, dtype="bf16"))
     yield "block, forward, bf16", forward
@@ -102,7 +119,7 @@ def main():
     print("| program | kernels, launches × blocks × threads | least, MiB | moved | requested |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         programs = [(str(program.parent), program) for program in arguments.programs] or make_programs(arguments, Path(folder))
-        is_good = [report(arguments, name, program) for name, program in programs]
+        is_good = [report(arguments, *program) for program in programs]
     sys.exit(not all(is_good))
 
 

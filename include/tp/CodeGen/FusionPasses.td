@@ -37,6 +37,41 @@ def FuseElementwise : Pass<"tp-fuse-elementwise", "::mlir::func::FuncOp"> {
     "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SinkConcatenations : Pass<"tp-sink-concatenations", "::mlir::func::FuncOp"> {
+  let summary = "Move elementwise ops before the concatenations that they read";
+  let description = [{
+    Rotary position embeddings concatenate halves of a vector in a new order, and multiply and add
+    the result. The concatenation would go through memory, because fusion handles only ops that
+    compute one element from elements at fixed places. If an elementwise op is the only reader of a
+    concatenation of at most four pieces, this pass splits the op: each piece gets an op on the
+    piece and on slices of the other operands, and the results are concatenated. A second
+    `tp-fuse-elementwise` then fuses these ops with what computes the pieces.
+
+    A slice of a transpose, copy or broadcast becomes one of its operand if only elementwise ops
+    read the slice.
+
+    ```mlir
+    %0 = tensor.insert_slice %a into %empty[0, 0] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x4xf32>
+    %1 = tensor.insert_slice %b into %0[0, 2] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x4xf32>
+    %2 = linalg.generic … ins(%1, %sin) outs(%init) { mulf }
+    ```
+
+    becomes
+
+    ```mlir
+    %sin0 = tensor.extract_slice %sin[0, 0] [4, 2] [1, 1]
+    %sin1 = tensor.extract_slice %sin[0, 2] [4, 2] [1, 1]
+    %0 = linalg.generic … ins(%a, %sin0) { mulf }
+    %1 = tensor.insert_slice %0 into %init[0, 0] [4, 2] [1, 1]
+    %2 = linalg.generic … ins(%b, %sin1) { mulf }
+    %3 = tensor.insert_slice %2 into %1[0, 2] [4, 2] [1, 1]
+    ```
+  }];
+  let statistics = [Statistic<"numSunk", "sunk", "Ops that were split at a concatenation">];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def JoinInsertions : Pass<"tp-join-insertions", "::mlir::func::FuncOp"> {
   let summary = "Turn long chains of insertions into concatenations";
   let description = [{
@@ -156,6 +191,29 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     "::mlir::scf::SCFDialect", "::mlir::tprt::TPRTDialect"];
 }
 
+def FuseSiblings : Pass<"tp-fuse-siblings", "::mlir::func::FuncOp"> {
+  let summary = "Fuse elementwise ops that read the same buffers";
+  let description = [{
+    Joins an elementwise op with the next op if both have the same loops, read some of the same
+    elements and write different ones: to different buffers, or to disjoint subviews of one. What
+    both read then moves through memory once. Ops whose only common operands are broadcast stay
+    apart, and so do ops that would have more than 12 operands together.
+
+    ```mlir
+    linalg.generic … ins(%low, %high, %cos0, %sin0) outs(%y[:, 0 to 64]) { … }
+    linalg.generic … ins(%high, %low, %cos1, %sin1) outs(%y[:, 64 to 128]) { … }
+    ```
+
+    becomes
+
+    ```mlir
+    linalg.generic … ins(%low, %high, %cos0, %sin0, %cos1, %sin1) outs(%y[:, 0 to 64], %y[:, 64 to 128]) { … }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "fused", "Ops that were joined with an earlier one">];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
   let summary = "Run chains of ops row by row";
   let description = [{
@@ -182,7 +240,8 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
 
     A buffer that only these ops use shrinks to one row, as long as the rows of the nest take no
     more than `max-row-bytes` together. If sharing a nest leaves an op fewer iterations than it has
-    by itself, the nest must have at least `min-rows` iterations.
+    by itself, the nest must have at least `min-rows` iterations. In a nest of a single row, no op
+    has more than `max-single-row` iterations.
   }];
   let options = [
     Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
@@ -190,7 +249,9 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
            "that would exceed it keeps its size">,
     Option<"minRows", "min-rows", "int64_t", "0",
            "Iterations that a nest must have if sharing it leaves an op fewer iterations than "
-           "it has by itself">];
+           "it has by itself">,
+    Option<"maxSingleRow", "max-single-row", "int64_t", "std::numeric_limits<int64_t>::max()",
+           "Iterations that an op may have in a nest of a single row">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/Loops/Loops.h"
+#include "CodeGen/NNToLinalg/LinalgBuilders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -83,7 +84,6 @@ bool shouldFuse(OpOperand *operand) {
   // A contraction stays a plain sum of products, which GEMM computes.
   if (isContraction(producer))
     return false;
-  AffineMap map = consumer.getMatchingIndexingMap(operand);
   if (isContraction(consumer))
     return isDataMovement(producer) &&
            llvm::all_of(producer.getIndexingMapsArray(),
@@ -93,10 +93,7 @@ bool shouldFuse(OpOperand *operand) {
       llvm::all_of(operand->get().getUsers(), [&](Operation *user) {
         return user == consumer.getOperation();
       });
-  // Each element is computed once if the reader has the same loops as the
-  // producer.
-  bool isComputedOnce = map.isPermutation();
-  if (isOnlyReader && isComputedOnce)
+  if (isOnlyReader && visitsEachOnce(consumer, *operand)) // computed once
     return true;
   if (producer.getNumDpsInputs() <= 1 && isNearlyFree(producer))
     return true;
@@ -138,6 +135,20 @@ bool isSum(linalg::GenericOp op) {
 
 bool isNarrow(linalg::GenericOp op) {
   return getElementTypeOrSelf(op.getResult(0)).getIntOrFloatBitWidth() == 16;
+}
+
+/// Whether the op reads the elements of `operand` in their order. Dimensions of
+/// size 1 don't matter.
+bool readsInOrder(linalg::GenericOp op, OpOperand &operand) {
+  if (!visitsEachOnce(op, operand))
+    return false;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<unsigned> loops;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && sizes[dim.getPosition()] != 1)
+      loops.push_back(dim.getPosition());
+  return llvm::is_sorted(loops);
 }
 
 /// The dimension that an addend with `map` has alone.
@@ -222,12 +233,15 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
       Reshapes reshapes(sum->get());
       Value product = reshapes.source;
       auto contraction = product.getDefiningOp<linalg::GenericOp>();
+      if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
+          !readsInOrder(add, *sum))
+        continue;
       std::optional<unsigned> dim =
           getBiasDim(add.getMatchingIndexingMap(bias));
-      if (!contraction || !isContraction(contraction) || !product.hasOneUse() ||
-          !add.getMatchingIndexingMap(sum).isIdentity() || !dim)
-        continue;
-      auto dims = reshapes.getSourceDims(*dim);
+      if (dim)
+        dim = add.getMatchingIndexingMap(sum).getResultPosition(
+            rewriter.getAffineDimExpr(*dim));
+      auto dims = dim ? reshapes.getSourceDims(*dim) : std::nullopt;
       if (!dims)
         continue;
       bool isLast = dims->back() + 1 == getRank(product);
@@ -253,7 +267,12 @@ struct FoldBiasIntoContraction : OpRewritePattern<linalg::GenericOp> {
           });
       auto moved = cast<linalg::GenericOp>(rewriter.clone(*contraction));
       moved.getDpsInitsMutable().assign(init.getResults());
-      rewriter.replaceOp(add, reshapes.repeat(rewriter, moved.getResult(0)));
+      ImplicitLocOpBuilder b(loc, rewriter);
+      rewriter.replaceOp(
+          add,
+          nnlinalg::buildReshape(
+              b, reshapes.repeat(rewriter, moved.getResult(0)),
+              cast<RankedTensorType>(add.getResult(0).getType()).getShape()));
       return success();
     }
     return failure();

@@ -169,7 +169,8 @@ private:
                         minRows.getValue());
       group.push_back(generic);
       if (unsigned depth = joins ? getSharedDepth(group) : 0;
-          depth > 0 && countRows(group, depth) >= rows)
+          depth > 0 && countRows(group, depth) >= rows &&
+          (countRows(group, depth) > 1 || areShort(group)))
         continue;
       group.pop_back();
       close();
@@ -178,6 +179,13 @@ private:
     close();
     for (const auto &ops : groups)
       fuse(rewriter, ops, getSharedDepth(ops));
+  }
+
+  /// Whether `ops` may be a nest of a single row.
+  bool areShort(Ops ops) const {
+    return llvm::all_of(ops, [&](linalg::GenericOp op) {
+      return llvm::product_of(op.getStaticLoopRanges()) <= maxSingleRow;
+    });
   }
 
   static int64_t countMostRows(Ops ops) {
@@ -268,10 +276,11 @@ private:
 
     Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     Value one = arith::ConstantIndexOp::create(rewriter, loc, 1);
-    SmallVector<Value> ivs;
+    SmallVector<Value> ends, ivs;
     SmallVector<int64_t> sizes = last.getStaticLoopRanges();
-    for (int64_t size : ArrayRef(sizes).take_front(depth)) {
-      Value end = arith::ConstantIndexOp::create(rewriter, loc, size);
+    for (int64_t size : ArrayRef(sizes).take_front(depth))
+      ends.push_back(arith::ConstantIndexOp::create(rewriter, loc, size));
+    for (Value end : ends) {
       auto loop = scf::ForOp::create(rewriter, loc, zero, end, one);
       rewriter.setInsertionPointToStart(loop.getBody());
       ivs.push_back(loop.getInductionVar());

@@ -17,6 +17,7 @@
 
 #include "GemmEpilogue.h"
 #include "CodeGen/Loops/Buffers.h"
+#include "CodeGen/Loops/Loops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/MemRef/Utils/MemRefUtils.h"
@@ -248,9 +249,8 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
   unsigned product = (*llvm::find_if(inputs, isView))->getOperandNumber();
   unsigned result = op.getDpsInitOperand(0)->getOperandNumber();
   std::optional<Formula> formula = matchFormula(op, product);
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-  if (!formula || !maps[product].isPermutation() ||
-      !maps[result].isPermutation())
+  if (!formula || !visitsEachOnce(op, op->getOpOperand(product)) ||
+      !visitsEachOnce(op, op->getOpOperand(result)))
     return std::nullopt;
 
   // Ops that move down read their operands later, and write where the op does.

@@ -1,8 +1,8 @@
 //===- JoinInsertions.cpp - Long chains of insertions ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Insertions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 #include "tp/CodeGen/Passes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,39 +15,10 @@ namespace mlir::tp {
 } // namespace mlir::tp
 
 using namespace mlir;
+using namespace mlir::tp;
 
 /// Shorter chains stay: they bufferize in place, without copies.
 static constexpr size_t maxLength = 16;
-
-/// Whether the offsets, sizes and strides are known, without gaps, and the
-/// slice has the whole tensor's rank.
-static bool isPlain(OffsetSizeAndStrideOpInterface op, RankedTensorType slice,
-                    RankedTensorType whole) {
-  return slice.getRank() == whole.getRank() &&
-         !llvm::is_contained(op.getStaticOffsets(), ShapedType::kDynamic) &&
-         !llvm::is_contained(op.getStaticSizes(), ShapedType::kDynamic) &&
-         llvm::all_of(op.getStaticStrides(), [](int64_t s) { return s == 1; });
-}
-
-static bool isPlain(tensor::InsertSliceOp op) {
-  return isPlain(op, op.getSourceType(), op.getDestType());
-}
-
-/// The one dimension of which `op` writes a part, if it writes all of the
-/// others.
-static std::optional<int64_t> getDim(tensor::InsertSliceOp op) {
-  std::optional<int64_t> dim;
-  for (auto [d, sizes] : llvm::enumerate(
-           llvm::zip_equal(op.getStaticSizes(), op.getDestType().getShape()))) {
-    auto [written, size] = sizes;
-    if (written == size)
-      continue;
-    if (dim)
-      return std::nullopt;
-    dim = d;
-  }
-  return dim;
-}
 
 /// Lets `read` read what an insertion has written, or what is before insertions
 /// of other elements.
@@ -92,7 +63,8 @@ static void forward(RewriterBase &rewriter, tensor::ExtractSliceOp read) {
 
 /// Replaces the chain of insertions that ends with `last`.
 static void join(RewriterBase &rewriter, tensor::InsertSliceOp last) {
-  std::optional<int64_t> dim = isPlain(last) ? getDim(last) : std::nullopt;
+  std::optional<int64_t> dim =
+      isPlain(last) ? getInsertedDim(last) : std::nullopt;
   if (!dim)
     return;
   // The insertions by their offset along `dim`.
@@ -113,8 +85,8 @@ static void join(RewriterBase &rewriter, tensor::InsertSliceOp last) {
   };
   Value base = last.getResult();
   while (auto op = base.getDefiningOp<tensor::InsertSliceOp>()) {
-    if ((op != last && !op->hasOneUse()) || !isPlain(op) || getDim(op) != dim ||
-        !add(op))
+    if ((op != last && !op->hasOneUse()) || !isPlain(op) ||
+        getInsertedDim(op) != dim || !add(op))
       break;
     base = op.getDest();
   }

@@ -202,7 +202,7 @@ linalg::LinalgOp findInit(linalg::GenericOp op, Value buffer) {
     if (init && init.getNumDpsInits() == 1 && init.getDpsInits()[0] == buffer &&
         llvm::none_of(init.getDpsInputs(),
                       [&](Value v) { return getRootBuffer(v) == root; }) &&
-        init.getMatchingIndexingMap(init.getDpsInitOperand(0)).isPermutation())
+        visitsEachOnce(init, *init.getDpsInitOperand(0)))
       return init;
     return nullptr;
   }

@@ -86,6 +86,21 @@ void tp::widenContraction(linalg::GenericOp op) {
   op.erase();
 }
 
+bool tp::visitsEachOnce(linalg::LinalgOp op, OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return false;
+  ArrayRef<int64_t> shape = op.getShape(&operand);
+  for (auto [size, expr] : llvm::zip_equal(shape, map.getResults()))
+    if (isa<AffineConstantExpr>(expr) && size != 1)
+      return false;
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  for (auto [loop, size] : llvm::enumerate(sizes))
+    if (size != 1 && !map.isFunctionOfDim(loop))
+      return false;
+  return true;
+}
+
 bool tp::isDataMovement(linalg::GenericOp op) {
   Block &body = op.getRegion().front();
   return op.getNumDpsInputs() == 1 && op.getNumDpsInits() == 1 &&

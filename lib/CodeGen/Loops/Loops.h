@@ -41,6 +41,10 @@ bool hasIndependentIterations(ArrayRef<scf::ForOp> nest);
 void splitIntoLanes(RewriterBase &rewriter, scf::ForOp loop,
                     ValueRange results);
 
+/// Whether the loops of `op` visit each element of `operand` once. Loops that
+/// run once and dimensions of size 1 don't matter.
+bool visitsEachOnce(linalg::LinalgOp op, OpOperand &operand);
+
 /// Whether `op` computes C[…] += A[…] * B[…], with one element type and indexed
 /// by whole dimensions. At least one input must lack a dimension of the output,
 /// so that its elements are used more than once.

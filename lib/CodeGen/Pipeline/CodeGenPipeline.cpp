@@ -44,11 +44,13 @@ static void addCleanUp(OpPassManager &pm) {
 }
 
 /// On a device, each row has a block: the row's buffers are in shared memory,
-/// and few rows mean few blocks.
+/// and few rows mean few blocks. A single row saves launches, unless it is so
+/// long that its block takes longer than these.
 static FuseRowsOptions getRowsOnDevice() {
   FuseRowsOptions options;
   options.maxRowBytes = 40 * 1024;
   options.minRows = 1024;
+  options.maxSingleRow = 128 * 1024;
   return options;
 }
 
@@ -89,8 +91,12 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addPass(createFoldTransposeIntoContraction());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFuseElementwise());
-  if (isForDevice)
+  if (isForDevice) {
+    pm.addNestedPass<func::FuncOp>(createSinkConcatenations());
+    cleanUp();
+    pm.addNestedPass<func::FuncOp>(createFuseElementwise());
     pm.addNestedPass<func::FuncOp>(createSplitReductions());
+  }
   cleanUp();
 
   // Buffers. No CSE in between: it would share initial values again.
@@ -105,11 +111,19 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   // Kernels and arena.
   pm.addNestedPass<func::FuncOp>(
       createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
+  if (isForDevice) {
+    pm.addPass(
+        createCanonicalizerPass()); // erases copies of a buffer to itself
+    pm.addNestedPass<func::FuncOp>(createFuseSiblings());
+  }
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
-  cleanUp();
-  if (isForDevice)
+  if (isForDevice) { // canonicalization would dissolve the nest of a single row
+    pm.addPass(createCSEPass());
     pm.addNestedPass<func::FuncOp>(createCopyConstantsToDevice());
+  } else {
+    cleanUp();
+  }
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }

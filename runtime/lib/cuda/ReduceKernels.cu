@@ -1,8 +1,7 @@
 //===- ReduceKernels.cu - Elementwise reduction on a CUDA device ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// In the library as PTX (cmake/MakePtx.cmake). The fake device compiles this
-// file for the host.
+// The fake device compiles this file for the host.
 //
 //===----------------------------------------------------------------------===//
 
