@@ -117,11 +117,11 @@ build() {
   objects_of() { for source in "$@"; do echo "$objects/$(echo "$source" | tr / _).o"; done; }
   set -e
   version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
-  sources=$(find runtime/lib -name '*.cpp')
-  tool=$(find tools/tp-run -name '*.cpp')
   if [ -z "${CXX:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
     cp -P prebuilt/* $objects/
   else
+    sources=$(find runtime/lib -name '*.cpp')
+    tool=$(find tools/tp-run -name '*.cpp')
     compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_KERNEL_FOLDER='\"$lib/cuda\"'" $sources
     $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
     compile "$flags" $tool
@@ -220,9 +220,9 @@ sanitize() {
       launcher="$sanitizer --tool $kind --error-exitcode 99"
       if [ $kind = memcheck ]; then
         launcher="$launcher --report-api-errors no"
-      elif "$sanitizer" --help 2>/dev/null | grep -q -- --kernel-regex; then
+      else
         # Other libraries' kernels use means that racecheck doesn't know.
-        launcher="$launcher --kernel-regex kns=^(kernel_|check_|tprt_)"
+        launcher="$launcher --kernel-name regex=^(kernel_|check_|tprt_)"
       fi
       # Without graphs, so that the kernel in question is named where it is launched.
       # shellcheck disable=SC2046
