@@ -3,7 +3,7 @@
 # Checks and times the runtime on a CUDA device, in the folder that scripts/gpu-pack.sh packed, in stages that can run alone, each in
 # less than nine minutes, since a machine with a device may be at hand for minutes only:
 #
-#   build     builds the runtime and tp-run; without CXX, those of the pack are taken if they run here
+#   build     takes the pack's own runtime and tp-run; where they don't run, or with TP_REBUILD=1, builds them
 #   cases     runs every packed program against its result on the CPU: with CUDA graphs and without, with cuDNN's attention and our own,
 #             ranks as threads that share the device, and as processes with NCCL
 #   sanitize  the same for some of them under compute-sanitizer, where there is one
@@ -21,7 +21,7 @@
 # blocks whose names match.
 # Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'. Exits with 1 when anything differs or
 # fails; a goal that is missed is no failure.
-# CXX, TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER, TP_NCU: other programs than
+# CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER, TP_NCU: other programs than
 # compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how long a run counts as hung. TP_ROUNDS (3): of blocks.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -117,7 +117,7 @@ build() {
   objects_of() { for source in "$@"; do echo "$objects/$(echo "$source" | tr / _).o"; done; }
   set -e
   version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
-  if [ -z "${CXX:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
+  if [ -z "${TP_REBUILD:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
     cp -P prebuilt/* $objects/
   else
     sources=$(find runtime/lib -name '*.cpp')

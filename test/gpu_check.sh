@@ -26,7 +26,7 @@ esac
 echo "========= $kind SUMMARY: 0 errors"
 END
 chmod +x "$folder/sanitizer"
-export TP_OPTIMIZE=-O1 TP_SANITIZER=$folder/sanitizer CXX=${CXX:-g++}
+export TP_OPTIMIZE=-O1 TP_SANITIZER=$folder/sanitizer TP_REBUILD=1
 
 # Stage by stage, as where a machine with a device is at hand for minutes only.
 for stage in build cases sanitize time blocks torch profile; do
