@@ -234,7 +234,8 @@ sanitize() {
       if [ $status = 0 ] && [ -n "$summary" ]; then
         row "$kind | $name" ok "$summary"
       else
-        row "$kind | $name" "**failed** ($status)" "${summary:-$(echo "$text" | first_line)}"
+        echo "$text" >"$results/$kind-$name.log"
+        row "$kind | $name" "**failed** ($status)" "${summary:-$(echo "$text" | first_line)}, see $results/$kind-$name.log"
       fi
     done
   done

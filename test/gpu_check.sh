@@ -66,7 +66,8 @@ if scripts/gpu-check.sh --fake --stage cases,sanitize --cases '^mlp-f(32|64)-2$'
 fi
 grep -q '| mlp-f32-2 | threads, graphs | ok |' broken.md
 grep -q '| mlp-f64-2 | threads, graphs | \*\*failed\*\* (3) |' broken.md
-grep -q '| memcheck | mlp-f32-2 | \*\*failed\*\* (99) | ERROR SUMMARY: 1 error |' broken.md
+grep -q '| memcheck | mlp-f32-2 | \*\*failed\*\* (99) | ERROR SUMMARY: 1 error, see results/memcheck-mlp-f32-2.log |' broken.md
+grep -q 'ERROR SUMMARY' results/memcheck-mlp-f32-2.log
 mv check-build/tp-run check-build/tp-run.real
 printf '#!/bin/sh\nsleep 30\n' >check-build/tp-run
 chmod +x check-build/tp-run
