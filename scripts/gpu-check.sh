@@ -22,7 +22,8 @@
 # Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'. Exits with 1 when anything differs or
 # fails; a goal that is missed is no failure.
 # CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER, TP_NCU: other programs than
-# compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how long a run counts as hung. TP_ROUNDS (3): of blocks.
+# compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only
+# writes their table again. TP_RANKS: the numbers of ranks of the stage torch, in this order.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 all=build,cases,sanitize,time,blocks,torch,profile
@@ -151,7 +152,8 @@ if started build; then build; fi
 [ -x $objects/tp-run ] || { echo "gpu-check.sh: nothing is built here yet: run the stage 'build' first" >&2; exit 2; }
 
 names=$(for file in cases/*/"$program"; do basename "$(dirname "$file")"; done | grep -E "$cases")
-[ -n "$names" ] || { echo "gpu-check.sh: no case with a $program matches '$cases'" >&2; exit 2; }
+blocks=$(for file in blocks/*/"$program"; do [ -f "$file" ] && basename "$(dirname "$file")"; done | grep -E "$cases")
+[ -n "$names$blocks" ] || { echo "gpu-check.sh: no case and no block with a $program matches '$cases'" >&2; exit 2; }
 
 #===----------------------------------------------------------------------===#
 # cases
@@ -268,8 +270,8 @@ fi
 # blocks, torch
 #===----------------------------------------------------------------------===#
 
-blocks=$(for file in blocks/*/"$program"; do [ -f "$file" ] && basename "$(dirname "$file")"; done | grep -E "$cases")
-ranks=$(echo "$blocks" | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
+ranks=${TP_RANKS:-}
+[ -n "$ranks" ] || ranks=$(echo "$blocks" | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
 # sample WHAT: the median of its samples.
 sample() { [ -f $samples ] && awk -v name="$1" '$1 == name { print $2 }' $samples | middle; }
 # drop REGEX: what a stage measures anew.
