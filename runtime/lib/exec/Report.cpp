@@ -4,6 +4,7 @@
 #include "tprt/Report.h"
 
 #include "cpu/Gemm.h"
+#include "cuda/DynamicLibrary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -326,8 +327,10 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     report["communication"] = session.getCommunication();
   if (!result.hostSeconds.empty())
     report["host_seconds"] = toJson(result.hostSeconds);
-  if (manifest.isForCuda)
+  if (manifest.isForCuda) {
+    report["libraries"] = cuda::getLoadedLibraries();
     report["attention"] = toJson(session.getAttentionUses());
+  }
   if (!manifest.isForCuda)
     report["gemm"] = toJson(session.getGemmChoices());
   if (profile)
