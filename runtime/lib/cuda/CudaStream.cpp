@@ -51,6 +51,8 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
                  this->state->options.attention) {}
 
 CudaStream::~CudaStream() {
+  if (isCaptured) // a run has failed
+    state->isCapturing = false;
   // Running work still uses the memory that is freed next.
   getContext()->free(
       [&](const Driver &driver) { driver.cuStreamSynchronize(stream.get()); });
@@ -61,6 +63,7 @@ CudaStream::~CudaStream() {
 //===----------------------------------------------------------------------===//
 
 void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
+  auto lock = state->lockCapture();
   if (bytes > 0)
     TPRT_CUDA(getDriver(), cuMemcpyDtoDAsync, toDevice(dst), toDevice(src),
               bytes, stream.get());
@@ -68,6 +71,7 @@ void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
 
 void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
                       const std::byte *src, std::byte *dst) {
+  auto lock = state->lockCapture();
   constexpr int64_t maxPitch = INT32_MAX; // of all devices
   strided.forEachStrip([&](int64_t a, int64_t b, int64_t length, int64_t count,
                            int64_t strideA, int64_t strideB) {
@@ -94,6 +98,7 @@ void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
 void CudaStream::reduce(Reduction reduction, Dtype dtype,
                         const std::vector<const std::byte *> &operands,
                         const std::vector<std::byte *> &dsts, int64_t count) {
+  auto lock = state->lockCapture();
   if (count > 0)
     state->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
 }
@@ -111,6 +116,7 @@ static CUevent toEvent(Event *event) {
 }
 
 Event *CudaStream::announce() {
+  auto lock = state->lockCapture();
   if (numAnnounced == events.size())
     events.push_back(makeEvent(getContext()));
   CUevent event = events[numAnnounced++].get();
@@ -119,6 +125,7 @@ Event *CudaStream::announce() {
 }
 
 void CudaStream::waitFor(Event *event) {
+  auto lock = state->lockCapture();
   TPRT_CUDA(getDriver(), cuStreamWaitEvent, stream.get(), toEvent(event), 0);
 }
 
@@ -128,6 +135,7 @@ void CudaStream::waitFor(Event *event) {
 
 void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
                         void *const *arguments) {
+  auto lock = state->lockCapture();
   int32_t count = program->kernels.size();
   if (kernel < 0 || kernel >= count)
     throw executionError("the program launches kernel " +
@@ -159,12 +167,14 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
 
 void CudaStream::gemm(const tprt_gemm_args &args,
                       const GemmOperands &operands) {
+  auto lock = state->lockCapture();
   products.run(args, operands, *this);
 }
 
 void CudaStream::attention(const tprt_attention_args &args, const void *query,
                            const void *key, const void *value, const void *mask,
                            void *output) {
+  auto lock = state->lockCapture();
   attentions.run({args, query, key, value, mask, output}, stream.get());
 }
 
@@ -173,6 +183,7 @@ void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
                                    const void *value, const void *mask,
                                    const void *gradient, void *queryGradient,
                                    void *keyGradient, void *valueGradient) {
+  auto lock = state->lockCapture();
   attentions.runGradient({args, query, key, value, mask, gradient,
                           queryGradient, keyGradient, valueGradient,
                           /*statistics=*/nullptr},
@@ -181,6 +192,7 @@ void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
 
 void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
                       int64_t count) {
+  auto lock = state->lockCapture();
   cuda::fill(*getContext(), dst, pattern, width, count, stream.get());
 }
 
@@ -294,6 +306,7 @@ void CudaStream::beginCapture() {
             CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
+  state->isCapturing = isCaptured = true;
 std::shared_ptr<void> CudaStream::endCapture() {
   CUgraph graph = nullptr;
   TPRT_CUDA(getDriver(), cuStreamEndCapture, stream.get(), &graph);
@@ -302,6 +315,7 @@ std::shared_ptr<void> CudaStream::endCapture() {
 
 void CudaStream::replay(void *graph) {
   getContext()->makeCurrent();
+  state->isCapturing = isCaptured = false;
   TPRT_CUDA(getDriver(), cuGraphLaunch, static_cast<Graph *>(graph)->get(),
             stream.get());
 }

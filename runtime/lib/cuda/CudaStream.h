@@ -34,6 +34,19 @@ struct DeviceState {
   const CudaOptions options;
   std::vector<ProgramKernels> programs;
   Kernels own;
+
+  /// Held by each call that enqueues. While a run is captured, only one of
+  /// them goes on at a time: the ranks' threads all add to one graph, which the
+  /// driver doesn't lock. At other times it holds nothing.
+  std::unique_lock<std::recursive_mutex> lockCapture() {
+    using Lock = std::unique_lock<std::recursive_mutex>;
+    return isCapturing ? Lock(captureMutex) : Lock();
+  }
+  /// Set while no other thread enqueues.
+  std::atomic<bool> isCapturing{false};
+
+private:
+  std::recursive_mutex captureMutex; ///< operations use each other
 };
 
 /// A run that was captured from streams that wait for each other.
@@ -124,6 +137,7 @@ private:
   int64_t stagingBytes = 0;
   std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
   Gemm products;
+  bool isCaptured = false;                    ///< since beginCapture
   std::unique_ptr<CudaStream> communication;
   Attention attentions;
 };

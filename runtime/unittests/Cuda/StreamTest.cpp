@@ -7,6 +7,7 @@
 #include "TestUtils.h"
 
 #include <numeric>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
