@@ -216,10 +216,14 @@ void CudaStream::beginRun() {
   if (communication)
     communication->numAnnounced = 0;
   attentions.beginRun();
-  fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
+  if (reportsErrors())
+    fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
 }
 
 void CudaStream::endRun() {
+  if (!reportsErrors())
+    return;
+  auto lock = state->lockCapture();
   TPRT_CUDA(getDriver(), cuMemcpyDtoHAsync, reported.get(),
             toDevice(getErrorRecord()), sizeof(tprt_device_error),
             stream.get());
@@ -260,6 +264,8 @@ void CudaStream::finish(const Poll &poll) {
   dropOldStagings();
   if (communication)
     communication->dropOldStagings();
+  if (!reportsErrors())
+    return;
   tprt_device_error error;
   std::memcpy(&error, reported.get(), sizeof(error));
   if (error.site == -1)
@@ -300,22 +306,22 @@ int64_t CudaStream::getTime(int64_t mark) {
 
 void CudaStream::beginCapture() {
   getContext()->makeCurrent();
+  state->isCapturing = isCaptured = true;
   // Relaxed, because other ranks' threads go on with calls that can't be
   // captured, such as allocations.
   TPRT_CUDA(getDriver(), cuStreamBeginCapture, stream.get(),
             CU_STREAM_CAPTURE_MODE_RELAXED);
 }
 
-  state->isCapturing = isCaptured = true;
 std::shared_ptr<void> CudaStream::endCapture() {
   CUgraph graph = nullptr;
+  state->isCapturing = isCaptured = false;
   TPRT_CUDA(getDriver(), cuStreamEndCapture, stream.get(), &graph);
   return std::make_shared<Graph>(getContext(), graph);
 }
 
 void CudaStream::replay(void *graph) {
   getContext()->makeCurrent();
-  state->isCapturing = isCaptured = false;
   TPRT_CUDA(getDriver(), cuGraphLaunch, static_cast<Graph *>(graph)->get(),
             stream.get());
 }

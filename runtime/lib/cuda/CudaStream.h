@@ -118,6 +118,8 @@ public:
 
 private:
   const Driver &getDriver() const { return getContext()->getDriver(); }
+  /// Whether kernels of the program that runs check indices.
+  bool reportsErrors() const { return program->code.num_sites > 0; }
   void dropOldStagings();
 
   std::shared_ptr<DeviceState> state;
@@ -135,9 +137,9 @@ private:
   /// The last is the largest; enqueued work may still use the others.
   std::vector<std::shared_ptr<std::byte>> stagings;
   int64_t stagingBytes = 0;
+  bool isCaptured = false;                    ///< since beginCapture
   std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
   Gemm products;
-  bool isCaptured = false;                    ///< since beginCapture
   std::unique_ptr<CudaStream> communication;
   Attention attentions;
 };
