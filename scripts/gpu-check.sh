@@ -46,7 +46,7 @@ set -e
 version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
 sources=$(find runtime/lib -name '*.cpp')
 tool=$(find tools/tp-run -name '*.cpp')
-compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_REDUCE_PTX='\"$lib/cuda/ReduceKernels.ptx\"' -DTPRT_ATTENTIONGRADIENT_PTX='\"$lib/cuda/AttentionGradientKernels.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/cuda/AttentionKernels.ptx\"'" $sources
+compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_EPILOGUE_PTX='\"$lib/cuda/EpilogueKernels.ptx\"' -DTPRT_REDUCE_PTX='\"$lib/cuda/ReduceKernels.ptx\"' -DTPRT_ATTENTIONGRADIENT_PTX='\"$lib/cuda/AttentionGradientKernels.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/cuda/AttentionKernels.ptx\"'" $sources
 $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
 compile "$flags" $tool
 $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"

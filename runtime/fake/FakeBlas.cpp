@@ -201,8 +201,9 @@ static int32_t getEpilogue(cublasLtMatmulDesc_t desc) {
                             CUBLASLT_EPILOGUE_DEFAULT);
 }
 
-/// Follows NVIDIA's table of supported combinations.
-static bool isSupported(cublasLtMatmulDesc_t desc) {
+/// Follows NVIDIA's table of supported combinations. As the real one may, it
+/// has no algorithm for some other products either: epilogues of one column.
+static bool isSupported(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t d) {
   switch (getEpilogue(desc)) {
   case CUBLASLT_EPILOGUE_DEFAULT:
     return true;
@@ -211,7 +212,7 @@ static bool isSupported(cublasLtMatmulDesc_t desc) {
   case CUBLASLT_EPILOGUE_RELU_BIAS:
   case CUBLASLT_EPILOGUE_GELU:
   case CUBLASLT_EPILOGUE_GELU_BIAS:
-    return desc->compute != CUBLAS_COMPUTE_64F;
+    return desc->compute != CUBLAS_COMPUTE_64F && d->columns > 1;
   default:
     return false;
   }
@@ -245,7 +246,7 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   *returned = 0;
   if (int32_t status = note("cublasLtMatmulAlgoGetHeuristic"))
     return status;
-  if (!isSupported(desc))
+  if (!isSupported(desc, d))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   result->algo.data[0] = identify(desc, a, b, c, d);
   result->workspaceSize =

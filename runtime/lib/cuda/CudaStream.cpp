@@ -46,7 +46,7 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
       stream(makeStream(getContext())),
       errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
       reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
-      products(getContext(), this->state->options.tf32),
+      products(getContext(), this->state->own, this->state->options.tf32),
       attentions(getContext(), this->state->own,
                  this->state->options.attention) {}
 
@@ -168,7 +168,7 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
 void CudaStream::gemm(const tprt_gemm_args &args,
                       const GemmOperands &operands) {
   auto lock = state->lockCapture();
-  products.run(args, operands, *this);
+  products.run(args, operands, stream.get());
 }
 
 void CudaStream::attention(const tprt_attention_args &args, const void *query,

@@ -18,6 +18,7 @@ using namespace tprt::cuda;
       ".byte 0\n" #NAME "_end:\n"                                              \
       ".popsection\n")
 TPRT_EMBED(tprt_reduce_ptx, TPRT_REDUCE_PTX);
+TPRT_EMBED(tprt_epilogue_ptx, TPRT_EPILOGUE_PTX);
 TPRT_EMBED(tprt_attention_ptx, TPRT_ATTENTION_PTX);
 TPRT_EMBED(tprt_attentiongradient_ptx, TPRT_ATTENTIONGRADIENT_PTX);
 
@@ -56,6 +57,16 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
             blockSize, 1, 1, 0, stream, parameters, nullptr);
 }
 
+void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                            CUstream stream) {
+  EpilogueArguments copy = arguments;
+  constexpr int64_t maxBlocks = 4096;
+  launch(get(epilogues, tprt_epilogue_ptx, tprt_epilogue_ptx_end,
+             "tprt_epilogue_" + std::string(toString(dtype))),
+         std::min(copy.batches * copy.rows, maxBlocks), &copy, stream,
+         /*blockSize=*/256);
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -89,11 +100,10 @@ static std::string getSuffix(const tprt_attention_args &args) {
 }
 
 void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-                     CUstream stream) {
+                     CUstream stream, unsigned blockSize) {
   if (numBlocks <= 0)
     return;
   void *parameters[] = {arguments};
-  constexpr unsigned blockSize = 128;
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel,
             static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1, 0, stream,
             parameters, nullptr);

@@ -20,6 +20,18 @@ struct ReduceArguments {
   int32_t numOperands, numResults;
 };
 
+/// The arguments of the kernels of EpilogueKernels.cu. All strides and sizes
+/// count elements; columns are adjacent.
+struct EpilogueArguments {
+  void *c;
+  const void *bias, *addend; ///< may be null
+  int64_t batches, rows, columns;
+  int64_t rowStride, batchStride; ///< of C
+  int64_t addendRowStride, addendBatchStride;
+  int32_t readsC;     ///< if zero, C counts as zero
+  int32_t activation; ///< a tprt_activation
+};
+
 /// The arguments of the kernels of AttentionKernels.cu.
 inline constexpr int64_t maxAttentionDepth = 1024;
 struct AttentionArguments {
@@ -55,7 +67,7 @@ struct AttentionGradientArguments {
 /// devices.
 void checkAttention(const tprt_attention_args &args);
 
-/// The kernels of ReduceKernels.cu, AttentionKernels.cu and
+/// The kernels of ReduceKernels.cu, EpilogueKernels.cu, AttentionKernels.cu and
 /// AttentionGradientKernels.cu, as PTX that every supported device accepts.
 /// Each is loaded when it is first used.
 class Kernels {
@@ -69,6 +81,11 @@ public:
               const std::vector<const std::byte *> &operands,
               const std::vector<std::byte *> &results, int64_t count,
               CUstream stream);
+
+  /// Enqueues C = activation(C + addend + bias), where the bias is added to each
+  /// row. `dtype` is a floating-point type.
+  void applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                     CUstream stream);
 
   /// Enqueues attention; see tprt_attention. The arguments must have been
   /// checked.
@@ -89,13 +106,12 @@ private:
   };
   CUfunction get(Loaded &loaded, const char *ptx, const char *end,
                  const std::string &name);
-  /// Launches blocks of 128 threads. `arguments` is the kernel's only
-  /// parameter.
+  /// Launches blocks of threads. `arguments` is the kernel's only parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-              CUstream stream);
+              CUstream stream, unsigned blockSize = 128);
 
   ContextPtr context;
-  Loaded reductions, attention, gradients;
+  Loaded reductions, epilogues, attention, gradients;
 };
 
 } // namespace tprt::cuda
