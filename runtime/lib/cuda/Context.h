@@ -27,6 +27,10 @@ public:
   const Driver &getDriver() const { return driver; }
   /// 90 for compute capability 9.0.
   int32_t getArchitecture() const { return architecture; }
+  /// "NVIDIA H200".
+  const std::string &getModel() const { return model; }
+  /// The bytes of its L2 cache.
+  int64_t getCacheBytes() const { return cacheBytes; }
   /// "device 0 ('NVIDIA H200')".
   const std::string &getName() const { return name; }
 
@@ -48,7 +52,8 @@ private:
   CUdevice device = 0;
   CUcontext context = nullptr;
   int32_t architecture = 0;
-  std::string name;
+  int64_t cacheBytes = 0;
+  std::string model, name;
   mutable std::atomic<bool> isAbandoned{false};
 };
 

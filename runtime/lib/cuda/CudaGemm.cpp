@@ -3,13 +3,17 @@
 
 #include "cuda/CudaGemm.h"
 
+#include <chrono>
+#include <limits>
 #include <type_traits>
 
 using namespace tprt;
 using namespace tprt::cuda;
 
-Gemm::Gemm(ContextPtr context, Kernels &own, bool tf32)
-    : context(std::move(context)), own(own), tf32(tf32) {}
+Gemm::Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms,
+           bool tf32)
+    : context(std::move(context)), own(own), algorithms(algorithms),
+      tf32(tf32) {}
 
 Gemm::~Gemm() {
   plans.clear();
@@ -45,6 +49,116 @@ std::unique_ptr<GemmPlan> Gemm::makePlan(const tprt_gemm_args &args,
   return plain;
 }
 
+void Gemm::beginRun() {
+  for (auto &[key, plan] : plans)
+    plan->use.calls = 0;
+}
+
+std::vector<GemmUse> Gemm::getUses() const {
+  std::vector<GemmUse> uses;
+  for (const auto &[key, plan] : plans)
+    if (plan->use.calls > 0)
+      uses.push_back(plan->use);
+  return uses;
+}
+
+namespace {
+
+/// An algorithm's calls that are measured one by one.
+struct Trial {
+  std::shared_ptr<CUevent_st> start, end;
+  double seconds = std::numeric_limits<double>::infinity();
+  bool isOut = false;
+};
+
+} // namespace
+
+/// Waits for the stream's work. Returns false after a second without end.
+static bool waitFor(const Driver &driver, CUstream stream) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  for (;;) {
+    CUresult result = driver.cuStreamQuery(stream);
+    if (result != CUDA_ERROR_NOT_READY) {
+      driver.check(result, "cuStreamQuery");
+      return true;
+    }
+    if (Clock::now() - start > std::chrono::seconds(1))
+      return false;
+  }
+}
+
+/// The bytes from the first element of C to its last.
+static int64_t getResultBytes(const tprt_gemm_args &args) {
+  int64_t last = (args.batch1 - 1) * args.c_b1 + (args.m - 1) * args.c_row;
+  return (last + args.n) * byteWidth(static_cast<Dtype>(args.dtype));
+}
+
+/// Measures all algorithms in turns, so that disturbances affect all of them.
+/// Before each call, the cache is filled with other data, as a program's other
+/// ops do. Meanwhile the host enqueues the call.
+std::vector<double> Gemm::measure(const GemmPlan &plan,
+                                  const tprt_gemm_args &args,
+                                  const GemmOperands &operands, CUstream stream,
+                                  double maxSeconds) {
+  constexpr int maxTurns = 5;
+  constexpr double chance = 1.2; // an algorithm that takes longer is out
+  const Driver &driver = context->getDriver();
+  std::shared_ptr<std::byte> flushed, scratch;
+  try {
+    flushed = allocate(context, context->getCacheBytes());
+    // What C or the addend had before is needed later.
+    if (args.accumulate || operands.addend)
+      scratch = allocate(context, getResultBytes(args));
+  } catch (const Error &) { // no memory is left
+    return {};
+  }
+  std::vector<Trial> trials(plan.use.numAlgorithms);
+  for (Trial &trial : trials)
+    trial = {makeEvent(context, /*isTimed=*/true),
+             makeEvent(context, /*isTimed=*/true)};
+  auto begin = std::chrono::steady_clock::now();
+  for (int turn = 0; turn < maxTurns; ++turn) {
+    for (size_t i = 0; i < trials.size(); ++i) {
+      Trial &trial = trials[i];
+      if (trial.isOut)
+        continue;
+      fill(*context, flushed.get(), 0, 4, context->getCacheBytes() / 4, stream);
+      TPRT_CUDA(driver, cuEventRecord, trial.start.get(), stream);
+      trial.isOut =
+          plan.run(i, args, operands, scratch ? scratch.get() : operands.c,
+                   workspace.get(), stream) != CUBLAS_STATUS_SUCCESS;
+      TPRT_CUDA(driver, cuEventRecord, trial.end.get(), stream);
+    }
+    if (!waitFor(driver, stream)) {
+      inUse.insert(inUse.end(), {flushed, scratch});
+      return {};
+    }
+    if (turn == 0) // loads kernels
+      continue;
+    double best = std::numeric_limits<double>::infinity();
+    for (Trial &trial : trials) {
+      if (!trial.isOut) {
+        float milliseconds = 0;
+        TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
+                  trial.end.get());
+        trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
+      }
+      best = std::min(best, trial.seconds);
+    }
+    for (Trial &trial : trials)
+      trial.isOut |= trial.seconds > chance * best;
+    std::chrono::duration<double> taken =
+        std::chrono::steady_clock::now() - begin;
+    if (taken.count() > maxSeconds)
+      break;
+  }
+  std::vector<double> seconds;
+  for (const Trial &trial : trials)
+    seconds.push_back(trial.seconds);
+  return seconds;
+}
+
 /// What follows the sums of a product that is in C, or of none.
 static EpilogueArguments getEpilogue(const tprt_gemm_args &args,
                                      const GemmOperands &operands,
@@ -66,7 +180,7 @@ static EpilogueArguments getEpilogue(const tprt_gemm_args &args,
 }
 
 void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
-                    CUstream stream) {
+                    CUstream stream, bool mayWait) {
   auto dtype = static_cast<Dtype>(args.dtype);
   if (args.k <= 0) { // the sums are zero
     if (!args.accumulate || hasEpilogue(args, operands))
@@ -76,24 +190,39 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
   }
   const Blas &blas = Blas::get();
   std::unique_ptr<GemmPlan> &plan = plans[getKey(args, operands)];
-  if (!plan)
+  auto measureThis = [&](double maxSeconds) {
+    return measure(*plan, args, operands, stream, maxSeconds);
+  };
+  auto choose = [&] {
+    algorithms.choose(plan->use,
+                      mayWait ? GemmAlgorithms::Measure(measureThis) : nullptr);
+  };
+  auto run = [&] {
+    return plan->run(plan->use.algorithm, args, operands, operands.c,
+                     workspace.get(), stream);
+  };
+  if (!plan) {
     plan = makePlan(args, operands);
-  cublasStatus_t status = plan->run(args, operands, workspace.get(), stream);
+    choose();
+  }
+  cublasStatus_t status = run();
   if (status == CUBLAS_STATUS_NOT_SUPPORTED &&
       plan->getForm() == GemmForm::Fused) {
     plan = std::make_unique<GemmPlan>(handle, args, operands, tf32,
                                       GemmForm::Plain);
     blas.check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
-    status = plan->run(args, operands, workspace.get(), stream);
+    choose();
+    status = run();
   }
   blas.check(status, "cublasLtMatmul");
+  ++plan->use.calls;
   if (plan->getForm() == GemmForm::Plain && hasEpilogue(args, operands))
     own.applyEpilogue(getEpilogue(args, operands, /*readsC=*/true), dtype,
                       stream);
 }
 
 void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
-               CUstream stream) {
+               CUstream stream, bool mayWait) {
   if (args.dtype < TPRT_F32 || args.dtype > TPRT_BF16)
     throw executionError("tprt_gemm: dtype is not f32, f64, f16 or bf16");
   if (given.factor)
@@ -141,7 +270,7 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
           reinterpret_cast<uintptr_t>(data) + elements * width);
   };
   for (int64_t i = 0; i < calls; ++i) {
-    runBatch(batch, operands, stream);
+    runBatch(batch, operands, stream, mayWait);
     advance(operands.a, args.a_b0);
     advance(operands.b, args.b_b0);
     advance(operands.c, args.c_b0);

@@ -21,8 +21,9 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
 
 DeviceState::DeviceState(ContextPtr context,
                          const std::vector<const tprt_device_code *> &codes,
-                         const CudaOptions &options)
-    : context(std::move(context)), options(options), own(this->context) {
+                         const CudaOptions &options, const GemmOptions &gemm)
+    : context(std::move(context)), options(options), own(this->context),
+      algorithms(gemm, *this->context) {
   if (options.attention == AttentionLibrary::CuDnn)
     Dnn::get(); // throws now if it is missing
   for (const tprt_device_code *code : codes)
@@ -46,7 +47,8 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
       stream(makeStream(getContext())),
       errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
       reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
-      products(getContext(), this->state->own, this->state->options.tf32),
+      products(getContext(), this->state->own, this->state->algorithms,
+               this->state->options.tf32),
       attentions(getContext(), this->state->own,
                  this->state->options.attention) {}
 
@@ -168,7 +170,7 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
 void CudaStream::gemm(const tprt_gemm_args &args,
                       const GemmOperands &operands) {
   auto lock = state->lockCapture();
-  products.run(args, operands, stream.get());
+  products.run(args, operands, stream.get(), /*mayWait=*/!state->isCapturing);
 }
 
 void CudaStream::attention(const tprt_attention_args &args, const void *query,
@@ -196,6 +198,11 @@ void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
   cuda::fill(*getContext(), dst, pattern, width, count, stream.get());
 }
 
+GemmUses CudaStream::getGemmUses() const {
+  return {products.getUses(), state->algorithms.getFile(),
+          state->algorithms.getNote()};
+}
+
 tprt_device_error *CudaStream::getErrorRecord() {
   return reinterpret_cast<tprt_device_error *>(errorRecord.get());
 }
@@ -216,6 +223,7 @@ void CudaStream::beginRun() {
   if (communication)
     communication->numAnnounced = 0;
   attentions.beginRun();
+  products.beginRun();
   if (reportsErrors())
     fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
 }
@@ -264,6 +272,7 @@ void CudaStream::finish(const Poll &poll) {
   dropOldStagings();
   if (communication)
     communication->dropOldStagings();
+  state->algorithms.keep();
   if (!reportsErrors())
     return;
   tprt_device_error error;

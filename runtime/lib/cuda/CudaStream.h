@@ -28,12 +28,13 @@ private:
 struct DeviceState {
   DeviceState(ContextPtr context,
               const std::vector<const tprt_device_code *> &codes,
-              const CudaOptions &options);
+              const CudaOptions &options, const GemmOptions &gemm);
 
   const ContextPtr context;
   const CudaOptions options;
   std::vector<ProgramKernels> programs;
   Kernels own;
+  GemmAlgorithms algorithms;
 
   /// Held by each call that enqueues. While a run is captured, only one of
   /// them goes on at a time: the ranks' threads all add to one graph, which the
@@ -96,6 +97,7 @@ public:
   std::vector<AttentionUse> getAttentionUses() const override {
     return attentions.getUses();
   }
+  GemmUses getGemmUses() const override;
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
   /// Created at the first call. Only the functions of Stream are used on it.

@@ -10,6 +10,8 @@
 
 #include "cuda/GemmPlan.h"
 
+#include "tprt/Dtype.h"
+
 #include <memory>
 #include <optional>
 
@@ -91,6 +93,51 @@ uint32_t cuda::getAlignment(const void *address) {
   return bits & -bits;
 }
 
+/// All properties that algorithms depend on, but for the device and the
+/// library, for people.
+static std::string describe(const tprt_gemm_args &args,
+                            const GemmOperands &operands, bool tf32,
+                            GemmForm form) {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  auto layout = [&](const char *name, int64_t row, int64_t column) {
+    return std::string(", ") + name +
+           (column == 1 ? " by rows of " + number(row)
+                        : " by columns of " + number(column));
+  };
+  std::string text(toString(static_cast<Dtype>(args.dtype)));
+  if (tf32 && args.dtype == TPRT_F32)
+    text += " as tf32";
+  text += ", " + number(args.m) + " x " + number(args.n) + " x " +
+          number(args.k) + " (m x n x k)" +
+          layout("A", args.a_row, args.k == 1 ? 1 : args.a_col) +
+          layout("B", args.b_row, args.n == 1 ? 1 : args.b_col) +
+          layout("C", args.c_row, 1);
+  if (args.batch1 > 1)
+    text += ", " + number(args.batch1) + " batches of " + number(args.a_b1) +
+            ", " + number(args.b_b1) + " and " + number(args.c_b1);
+  if (args.accumulate)
+    text += ", accumulates";
+  bool isFused = form == GemmForm::Fused;
+  if (isFused && operands.addend) {
+    text += layout("addend", args.addend_row, 1);
+    if (args.batch1 > 1)
+      text += " and batches of " + number(args.addend_b1);
+  }
+  if (isFused && operands.bias)
+    text += ", bias";
+  if (isFused && args.activation == TPRT_RELU)
+    text += ", relu";
+  if (isFused && args.activation == TPRT_GELU_TANH)
+    text += ", gelu by tanh";
+  text += ", aligned to";
+  for (const void *address :
+       {operands.a, operands.b, static_cast<const void *>(operands.c),
+        isFused ? operands.addend : nullptr})
+    if (address)
+      text += " " + number(getAlignment(address));
+  return text;
+}
+
 #define TPRT_BLAS(function, ...)                                               \
   blas.check(blas.function(__VA_ARGS__), #function)
 
@@ -139,6 +186,9 @@ GemmPlan::GemmPlan(cublasLtHandle_t handle, const tprt_gemm_args &args,
               sizeof(batchStrides[i]));
   }
   ask(given);
+  use.form = describe(args, given, tf32, form);
+  use.epilogue = isFused ? "fused" : hasEpilogue(args, given) ? "own" : "none";
+  use.numAlgorithms = algorithms.size();
 }
 
 void GemmPlan::ask(const GemmOperands &operands) {
@@ -159,14 +209,18 @@ void GemmPlan::ask(const GemmOperands &operands) {
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
          getAlignment(hasAddend ? operands.addend : operands.c));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, getAlignment(operands.c));
-  cublasLtMatmulHeuristicResult_t result = {};
+  constexpr int maxAlgorithms = 16;
+  cublasLtMatmulHeuristicResult_t results[maxAlgorithms] = {};
   int found = 0;
   status = blas.cublasLtMatmulAlgoGetHeuristic(
       handle, product, layouts[0], layouts[1], layouts[2], layouts[3],
-      preference, 1, &result, &found);
-  if (status == CUBLAS_STATUS_SUCCESS && found == 0)
+      preference, maxAlgorithms, results, &found);
+  for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; ++i)
+    if (results[i].state == CUBLAS_STATUS_SUCCESS &&
+        results[i].workspaceSize <= gemmWorkspaceBytes)
+      algorithms.push_back(results[i].algo);
+  if (status == CUBLAS_STATUS_SUCCESS && algorithms.empty())
     status = CUBLAS_STATUS_NOT_SUPPORTED;
-  algorithm = result.algo;
 }
 
 GemmPlan::~GemmPlan() {
@@ -178,9 +232,9 @@ GemmPlan::~GemmPlan() {
     blas.cublasLtMatmulDescDestroy(product);
 }
 
-cublasStatus_t GemmPlan::run(const tprt_gemm_args &args,
-                             const GemmOperands &operands, std::byte *workspace,
-                             CUstream stream) const {
+cublasStatus_t GemmPlan::run(int64_t algorithm, const tprt_gemm_args &args,
+                             const GemmOperands &operands, void *result,
+                             std::byte *workspace, CUstream stream) const {
   const Blas &blas = Blas::get();
   bool isFused = form == GemmForm::Fused;
   if (isFused && operands.bias)
@@ -194,9 +248,11 @@ cublasStatus_t GemmPlan::run(const tprt_gemm_args &args,
   const void *alpha = isDouble ? static_cast<void *>(&one) : &oneSingle;
   const void *none = isDouble ? static_cast<void *>(&zero) : &zeroSingle;
   const void *addend = isFused ? operands.addend : nullptr;
+  bool adds = args.accumulate || addend;
+  if (!addend)
+    addend = args.accumulate ? operands.c : result;
   return blas.cublasLtMatmul(
       handle, product, alpha, operands.b, layouts[0], operands.a, layouts[1],
-      args.accumulate || addend ? alpha : none, addend ? addend : operands.c,
-      layouts[2], operands.c, layouts[3], &algorithm, workspace,
-      gemmWorkspaceBytes, stream);
+      adds ? alpha : none, addend, layouts[2], result, layouts[3],
+      &algorithms[algorithm], workspace, gemmWorkspaceBytes, stream);
 }

@@ -6,6 +6,7 @@
 
 #include "cpu/GemmOperands.h"
 #include "cuda/Blas.h"
+#include "tprt/CudaOptions.h"
 
 namespace tprt::cuda {
 
@@ -34,9 +35,14 @@ public:
   /// CUBLAS_STATUS_SUCCESS, or why there is no algorithm.
   cublasStatus_t getStatus() const { return status; }
 
-  /// Enqueues a product. `workspace` has gemmWorkspaceBytes.
-  cublasStatus_t run(const tprt_gemm_args &args, const GemmOperands &operands,
+  /// Enqueues a product by the algorithm at a position of cuBLASLt's list,
+  /// which has use.numAlgorithms. Writes the result to `result` instead of C.
+  /// `workspace` has gemmWorkspaceBytes.
+  cublasStatus_t run(int64_t algorithm, const tprt_gemm_args &args,
+                     const GemmOperands &operands, void *result,
                      std::byte *workspace, CUstream stream) const;
+
+  GemmUse use; ///< what has been chosen
 
 private:
   void ask(const GemmOperands &operands);
@@ -46,7 +52,7 @@ private:
   cublasLtMatmulDesc_t product = nullptr;
   cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, the addend and C
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
-  cublasLtMatmulAlgo_t algorithm = {};
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
 };
 
 /// The largest power of two up to 256 that divides the address.
