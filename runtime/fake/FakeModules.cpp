@@ -102,8 +102,10 @@ static std::optional<CUfunc_st> find(const CUmod_st &module,
     return findEmulated(module.handle, name);
   if (module.ptx.find(".entry " + name + "(") == std::string::npos)
     return std::nullopt;
-  std::optional<CUfunc_st> kernel = findReduction(name);
-  return kernel ? kernel : findAttention(name);
+  for (auto find : {findReduction, findEpilogue, findAttention})
+    if (std::optional<CUfunc_st> kernel = find(name))
+      return kernel;
+  return std::nullopt;
 }
 
 EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,

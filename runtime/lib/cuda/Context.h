@@ -29,6 +29,10 @@ public:
   int32_t getArchitecture() const { return architecture; }
   /// How many multiprocessors there are.
   int32_t getNumProcessors() const { return numProcessors; }
+  /// "NVIDIA H200".
+  const std::string &getModel() const { return model; }
+  /// The bytes of its L2 cache.
+  int64_t getCacheBytes() const { return cacheBytes; }
   /// "device 0 ('NVIDIA H200')".
   const std::string &getName() const { return name; }
 
@@ -50,7 +54,8 @@ private:
   CUdevice device = 0;
   CUcontext context = nullptr;
   int32_t architecture = 0, numProcessors = 0;
-  std::string name;
+  int64_t cacheBytes = 0;
+  std::string model, name;
   mutable std::atomic<bool> isAbandoned{false};
 };
 

@@ -25,6 +25,7 @@ using namespace tprt::cuda;
   TPRT_EMBED(tprt_##NAME##_ptx, FILE ".ptx");                                  \
   TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
 TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
+TPRT_EMBED_KERNELS(epilogues, "EpilogueKernels");
 TPRT_EMBED_KERNELS(attention, "AttentionKernels");
 TPRT_EMBED_KERNELS(tiles, "AttentionTileKernels");
 TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
@@ -34,8 +35,9 @@ TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
   NAME({tprt_##NAME##_ptx, tprt_##NAME##_ptx_end},                             \
        {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
 Kernels::Kernels(ContextPtr context)
-    : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(attention),
-      TPRT_FILE(tiles), TPRT_FILE(decodes), TPRT_FILE(gradients) {}
+    : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(epilogues),
+      TPRT_FILE(attention), TPRT_FILE(tiles), TPRT_FILE(decodes),
+      TPRT_FILE(gradients) {}
 
 void Kernels::File::load(const ContextPtr &context, const std::string &name) {
   if (ptx.size() <= 1) // the NUL
@@ -84,6 +86,15 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
             blockSize, 1, 1, 0, stream, parameters, nullptr);
 }
 
+void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                            CUstream stream) {
+  EpilogueArguments copy = arguments;
+  constexpr int64_t maxBlocks = 4096;
+  launch(get(epilogues, "tprt_epilogue_" + std::string(toString(dtype))),
+         std::min(copy.batches * copy.rows, maxBlocks), &copy, stream,
+         /*blockSize=*/256);
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -117,7 +128,7 @@ static std::string getSuffix(const tprt_attention_args &args) {
 }
 
 void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-                     CUstream stream, int32_t sharedBytes) {
+                     CUstream stream, unsigned blockSize, int32_t sharedBytes) {
   if (numBlocks <= 0)
     return;
   constexpr int32_t sharedBytesOfAll = 48 << 10; // without asking for more
@@ -125,7 +136,6 @@ void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
     TPRT_CUDA(context->getDriver(), cuFuncSetAttribute, kernel,
               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
   void *parameters[] = {arguments};
-  constexpr unsigned blockSize = 128;
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel,
             static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1,
             sharedBytes, stream, parameters, nullptr);
@@ -140,7 +150,7 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   auto runTiles = [&](auto sizes, const char *size) {
     launch(get(tiles, "tprt_attention_tiles_" + getSuffix(args) + size),
            countHeads(args) * ((args.rows + sizes.rows - 1) / sizes.rows),
-           &copy, stream, sizes.sharedBytes);
+           &copy, stream, /*blockSize=*/128, sizes.sharedBytes);
   };
   constexpr int floatBytes = sizeof(float), doubleBytes = sizeof(double);
   if (args.dtype == TPRT_F64 && longest <= 64)

@@ -21,6 +21,18 @@ struct ReduceArguments {
   int32_t numOperands, numResults;
 };
 
+/// The arguments of the kernels of EpilogueKernels.cu. All strides and sizes
+/// count elements; columns are adjacent.
+struct EpilogueArguments {
+  void *c;
+  const void *bias, *addend; ///< may be null
+  int64_t batches, rows, columns;
+  int64_t rowStride, batchStride; ///< of C
+  int64_t addendRowStride, addendBatchStride;
+  int32_t readsC;     ///< if zero, C counts as zero
+  int32_t activation; ///< a tprt_activation
+};
+
 /// The arguments of the kernels of AttentionKernels.cu and
 /// AttentionTileKernels.cu.
 inline constexpr int64_t maxAttentionDepth = 1024;
@@ -115,6 +127,11 @@ public:
               const std::vector<std::byte *> &results, int64_t count,
               CUstream stream);
 
+  /// Enqueues C = activation(C + addend + bias), where the bias is added to each
+  /// row. `dtype` is a floating-point type.
+  void applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                     CUstream stream);
+
   /// Enqueues attention; see tprt_attention. The arguments must have been
   /// checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
@@ -150,13 +167,14 @@ private:
     std::optional<Module> module;
   };
   CUfunction get(File &file, const std::string &name);
-  /// Launches blocks of 128 threads with so much dynamic shared memory.
-  /// `arguments` is the kernel's only parameter.
+  /// Launches blocks of threads with so much dynamic shared memory. `arguments`
+  /// is the kernel's only parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-              CUstream stream, int32_t sharedBytes = 0);
+              CUstream stream, unsigned blockSize = 128,
+              int32_t sharedBytes = 0);
 
   ContextPtr context;
-  File reductions, attention, tiles, decodes, gradients;
+  File reductions, epilogues, attention, tiles, decodes, gradients;
 };
 
 } // namespace tprt::cuda

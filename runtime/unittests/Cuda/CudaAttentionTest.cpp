@@ -543,8 +543,9 @@ TEST(CudaAttention, CuDnnThatDoesNotBegin) {
 TEST(CudaAttention, OldCuDnn) {
   fake::reset();
   fake::getSettings().dnnVersion = 91002;
-  EXPECT_EQ(errorOf([] { cuda::Dnn(); }),
-            "cuDNN has version 9.10, version 9.11 or newer is needed");
+  EXPECT_TRUE(
+      contains(errorOf([] { cuda::Dnn(); }),
+               "cuDNN has version 9.10, version 9.11 or newer is needed"));
   fake::getSettings().dnnVersion = 91100;
   EXPECT_EQ(cuda::Dnn().getVersion(), "9.11.0");
   fake::reset();
