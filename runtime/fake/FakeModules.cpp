@@ -102,7 +102,7 @@ static std::optional<CUfunc_st> find(const CUmod_st &module,
     return findEmulated(module.handle, name);
   if (module.ptx.find(".entry " + name + "(") == std::string::npos)
     return std::nullopt;
-  for (auto find : {findReduction, findEpilogue, findAttention})
+  for (auto find : {findReduction, findEpilogue, findGemv, findAttention})
     if (std::optional<CUfunc_st> kernel = find(name))
       return kernel;
   return std::nullopt;

@@ -26,6 +26,7 @@ using namespace tprt::cuda;
   TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
 TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
 TPRT_EMBED_KERNELS(epilogues, "EpilogueKernels");
+TPRT_EMBED_KERNELS(gemvs, "GemvKernels");
 TPRT_EMBED_KERNELS(attention, "AttentionKernels");
 TPRT_EMBED_KERNELS(tiles, "AttentionTileKernels");
 TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
@@ -36,8 +37,8 @@ TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
        {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
 Kernels::Kernels(ContextPtr context)
     : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(epilogues),
-      TPRT_FILE(attention), TPRT_FILE(tiles), TPRT_FILE(decodes),
-      TPRT_FILE(gradients) {}
+      TPRT_FILE(gemvs), TPRT_FILE(attention), TPRT_FILE(tiles),
+      TPRT_FILE(decodes), TPRT_FILE(gradients) {}
 
 void Kernels::File::load(const ContextPtr &context, const std::string &name) {
   if (ptx.size() <= 1) // the NUL
@@ -93,6 +94,47 @@ void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
   launch(get(epilogues, "tprt_epilogue_" + std::string(toString(dtype))),
          std::min(copy.batches * copy.rows, maxBlocks), &copy, stream,
          /*blockSize=*/256);
+}
+
+bool Kernels::multiplyRows(const tprt_gemm_args &args,
+                           const GemmOperands &operands, CUstream stream) {
+  constexpr int64_t maxRows = 8, vectorBytes = 16, warps = 4;
+  if (args.m > maxRows || args.batch0 != 1 || args.batch1 != 1 ||
+      operands.factor || args.dtype == TPRT_F64)
+    return false;
+  auto dtype = static_cast<Dtype>(args.dtype);
+  int64_t size = vectorBytes / byteWidth(dtype);
+  auto isAligned = [](const void *data) {
+    return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
+  };
+  if (args.k % size != 0 || args.a_col != 1 || args.b_row != 1 ||
+      (args.m > 1 && args.a_row % size != 0) ||
+      (args.n > 1 && args.b_col % size != 0) || !isAligned(operands.a) ||
+      !isAligned(operands.b))
+    return false;
+  // Two vectors in flight for each thread and column, if there are so many.
+  GemvArguments arguments = {args,       operands.a,    operands.b,
+                             operands.c, operands.bias, operands.addend,
+                             /*split=*/1};
+  while (arguments.split < warps &&
+         args.k >= arguments.split * 2 * 2 * 32 * size)
+    arguments.split *= 2;
+  int64_t rows = 1;
+  while (rows < args.m)
+    rows *= 2;
+  // Several columns share what is read of A, if enough blocks are left.
+  int64_t columns = rows == maxRows ? 2 : 4;
+  auto countBlocks = [&] {
+    int64_t ofBlock = columns * warps / arguments.split;
+    return (args.n + ofBlock - 1) / ofBlock;
+  };
+  constexpr int64_t blocksByProcessor = 2;
+  if (countBlocks() < blocksByProcessor * context->getNumProcessors())
+    columns = 1;
+  launch(get(gemvs, "tprt_gemv_" + std::string(toString(dtype)) + "_" +
+                        std::to_string(rows) + "_" + std::to_string(columns)),
+         countBlocks(), &arguments, stream);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
