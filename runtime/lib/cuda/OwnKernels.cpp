@@ -77,14 +77,25 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
   arguments.count = count;
   arguments.numOperands = operands.size();
   arguments.numResults = results.size();
-  void *parameters[] = {&arguments};
+  constexpr int64_t vectorBytes = 16;
+  auto isAligned = [](const std::byte *data) {
+    return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
+  };
+  int64_t size = 1; // elements that a thread handles at once
+  if (std::all_of(operands.begin(), operands.end(), isAligned) &&
+      std::all_of(results.begin(), results.end(), isAligned)) {
+    int64_t ofVector = vectorBytes / byteWidth(dtype);
+    arguments.numVectors = count / ofVector;
+    size = 2 * ofVector;
+  }
   constexpr int64_t blockSize = 256, maxBlocks = 4096;
-  unsigned numBlocks = std::min((count + blockSize - 1) / blockSize, maxBlocks);
+  int64_t numThreads = (count + size - 1) / size;
+  int64_t numBlocks =
+      std::min((numThreads + blockSize - 1) / blockSize, maxBlocks);
   CUfunction kernel =
       get(reductions, "tprt_reduce_" + std::string(toString(reduction)) + "_" +
                           std::string(toString(dtype)));
-  TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel, numBlocks, 1, 1,
-            blockSize, 1, 1, 0, stream, parameters, nullptr);
+  launch(kernel, numBlocks, &arguments, stream, blockSize);
 }
 
 void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,

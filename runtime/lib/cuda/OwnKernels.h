@@ -18,7 +18,8 @@ inline constexpr size_t maxReduced = 32;
 struct ReduceArguments {
   const std::byte *operands[maxReduced];
   std::byte *results[maxReduced];
-  int64_t count; ///< elements
+  int64_t count;      ///< elements
+  int64_t numVectors; ///< of 16 bytes, at the beginning; 0 if not aligned
   int32_t numOperands, numResults;
 };
 

@@ -33,6 +33,56 @@ protected:
 
 } // namespace
 
+/// Sums of vectors, of what is left of them, and of unaligned elements; one
+/// result takes the place of an operand.
+TEST_F(DeviceTest, Reduces) {
+  for (Dtype dtype : {Dtype::F32, Dtype::F16, Dtype::I8, Dtype::I64})
+    for (int64_t count : {1, 15, 31, 4099, 70001})
+      for (int64_t offset : {0, 1}) {
+        SCOPED_TRACE(testing::Message()
+                     << toString(dtype) << " " << count << " from " << offset);
+        int64_t width = byteWidth(dtype);
+        std::vector<std::shared_ptr<std::byte>> memory;
+        for (int i = 0; i < 4; ++i) {
+          memory.push_back(device->allocate((count + 1) * width));
+          std::vector<std::byte> bytes((count + 1) * width);
+          for (int64_t j = 0; j < count; ++j) {
+            auto value = static_cast<float>((j * (i + 1)) % 11);
+            std::byte *at = &bytes[(j + offset) * width];
+            if (dtype == Dtype::F32)
+              std::memcpy(at, &value, sizeof(value));
+            else if (dtype == Dtype::F16)
+              convertFromF32(dtype, &value, at, 1);
+            else
+              *at = static_cast<std::byte>(value);
+          }
+          device->write({Dtype::I8,
+                         {int64_t(bytes.size())},
+                         {bytes.data(), [](auto *) {}}},
+                        makeBox({0}, {int64_t(bytes.size())}), Dtype::I8,
+                        memory.back().get());
+        }
+        auto at = [&](int i) { return memory[i].get() + offset * width; };
+        DeviceStream &stream = *device->getStream(0);
+        stream.beginRun();
+        stream.reduce(Reduction::Sum, dtype, {at(0), at(1), at(2)},
+                      {at(3), at(1)}, count);
+        stream.endRun();
+        stream.finish([](auto) {});
+        for (int result : {3, 1}) {
+          std::vector<std::byte> bytes((count + 1) * width);
+          device->read(memory[result].get(), Dtype::I8, {int64_t(bytes.size())},
+                       makeBox({0}, {int64_t(bytes.size())}), bytes.data());
+          for (int64_t j = 0; j < count; ++j)
+            ASSERT_EQ(loadAsDouble(dtype, bytes.data(), j + offset),
+                      j % 11 + j * 2 % 11 + j * 3 % 11)
+                << j;
+        }
+      }
+  // 256 threads of two vectors of four elements each.
+  EXPECT_GT(fake::countCalls("cuLaunchKernel tprt_reduce_sum_f32 grid 3 "), 0u);
+}
+
 TEST_F(DeviceTest, BlocksGoThroughPinnedMemory) {
   // 5 M elements, three times what is pinned, of which every second row is
   // this rank's.
