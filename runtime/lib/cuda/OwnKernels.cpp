@@ -27,7 +27,8 @@ CUfunction Kernels::get(Loaded &loaded, const char *ptx, const char *end,
   std::call_once(loaded.flag, [&] {
     tprt_device_image image = {/*arch=*/80, /*is_ptx=*/1, ptx,
                                static_cast<uint64_t>(end - ptx)};
-    loaded.module.emplace(context, image);
+    loaded.module.emplace(context,
+                          std::vector<const tprt_device_image *>{&image});
   });
   return loaded.module->getFunction(name.c_str());
 }
