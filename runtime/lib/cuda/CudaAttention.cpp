@@ -38,14 +38,6 @@ std::vector<AttentionUse> Attention::getUses() const {
   return uses;
 }
 
-std::byte *Attention::getWorkspace(int64_t bytes) {
-  if (workspaces.empty() || workspaceBytes < bytes) {
-    workspaces.push_back(allocate(context, bytes));
-    workspaceBytes = bytes;
-  }
-  return workspaces.back().get();
-}
-
 /// Rounds up the size of a part of a workspace.
 static int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -210,11 +202,11 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
   ++form.use.calls;
   if (!form.forward)
     return own.attend(arguments, stream);
-  std::byte *workspace = getWorkspace(form.rowBytes + form.planBytes);
+  std::byte *memory = workspace.get(context, form.rowBytes + form.planBytes);
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
-    call[DnnStatistics] = workspace;
-    runForward(form, args, call, workspace + form.rowBytes, stream);
+    call[DnnStatistics] = memory;
+    runForward(form, args, call, memory + form.rowBytes, stream);
   }
 }
 
@@ -246,19 +238,19 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   ++form.use.calls;
   if (!form.backward) {
     AttentionGradientArguments copy = arguments;
-    copy.statistics = getWorkspace(own.getStatisticsBytes(args));
+    copy.statistics = workspace.get(context, own.getStatisticsBytes(args));
     return own.attendBackwards(copy, stream);
   }
   // The output and its statistics aren't kept from forward: they are computed
   // again.
-  std::byte *workspace =
-      getWorkspace(form.outputBytes + 2 * form.rowBytes + form.planBytes);
-  std::byte *statistics = workspace + form.outputBytes;
+  std::byte *memory = workspace.get(
+      context, form.outputBytes + 2 * form.rowBytes + form.planBytes);
+  std::byte *statistics = memory + form.outputBytes;
   std::byte *rowSums = statistics + form.rowBytes;
   std::byte *rest = rowSums + form.rowBytes;
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
-    call[DnnOutput] = workspace;
+    call[DnnOutput] = memory;
     call[DnnStatistics] = statistics;
     std::map<int64_t, void *> forward = call;
     for (int64_t unread :
