@@ -13,8 +13,16 @@ CUresult fake::enter(const std::string &function, const std::string &details) {
   if (int32_t status = note(function, details))
     return status;
   if (!current)
-    return 201; // invalid context
+    return INVALID_CONTEXT;
   return getDevice().failure;
+}
+
+CUresult fake::beginFree(const std::string &function) {
+  if (int32_t status = takeFault(function))
+    return status;
+  if (!current)
+    return INVALID_CONTEXT;
+  return CUDA_SUCCESS;
 }
 
 EXPORT cuInit(unsigned) {
@@ -32,8 +40,11 @@ static const std::pair<CUresult, const char *> names[] = {
     {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
     {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
-    {NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
-    {INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+    {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
+    {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+    {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY"},
@@ -79,10 +90,10 @@ EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
     *value = architecture / 10;
   else if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
     *value = architecture % 10;
-  else if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
-    *value = 1 << 20;
   else if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     *value = getDevice().settings.processors;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+    *value = 1 << 20;
   else
     return INVALID_VALUE;
   return CUDA_SUCCESS;

@@ -12,10 +12,9 @@
 using namespace tprt;
 using namespace tprt::cuda;
 using namespace tprt::fake;
-using tprt_epilogues::Arguments;
 
 template <typename T>
-static bool check(const Arguments &a) {
+static bool check(const EpilogueArguments &a) {
   auto isAllocated = [&](const void *data, int64_t batch, int64_t row) {
     int64_t last = (a.batches - 1) * batch + (a.rows - 1) * row + a.columns;
     return !data || checkMemory(data, last * sizeof(T));
@@ -28,7 +27,7 @@ static bool check(const Arguments &a) {
 std::optional<CUfunc_st> fake::findEpilogue(const std::string &name) {
 #define FIND(T, DTYPE)                                                         \
   if (name == "tprt_epilogue_" #DTYPE)                                         \
-    return makeKernel<Arguments, tprt_epilogue_##DTYPE>(name, check<T>);
+    return makeKernel<EpilogueArguments, tprt_epilogue_##DTYPE>(name, check<T>);
   TPRT_EPILOGUES(FIND)
   return std::nullopt;
 }

@@ -31,18 +31,49 @@ static size_t getObjectSize(const void *data) {
   return header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
 }
 
+/// Whether a driver of this version takes PTX of the version: CUDA 12.3's is
+/// 8.3. And whether the device runs code for the PTX's target.
+static CUresult checkPtx(const std::string &ptx) {
+  const Settings &settings = getSettings();
+  int major = 0, minor = 0, target = 0;
+  size_t version = ptx.find(".version "), aim = ptx.find(".target sm_");
+  if (version == std::string::npos ||
+      std::sscanf(ptx.c_str() + version, ".version %d.%d", &major, &minor) != 2)
+    return CUDA_ERROR_INVALID_PTX;
+  if (aim != std::string::npos)
+    std::sscanf(ptx.c_str() + aim, ".target sm_%d", &target);
+  if ((major + 4) * 1000 + minor * 10 > settings.driverVersion)
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  if (settings.architecture > 0 && target > settings.architecture)
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return CUDA_SUCCESS;
+}
+
+/// "ptx", "cubin 90" for real device code, or "object" for an emulated one.
+static std::string describeImage(const void *data) {
+  if (std::memcmp(data, ELFMAG, SELFMAG) != 0)
+    return "ptx";
+  auto *header = static_cast<const Elf64_Ehdr *>(data);
+  return header->e_machine == EM_CUDA
+             ? "cubin " + std::to_string(header->e_flags & 0xff)
+             : "object";
+}
+
 EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
                           int32_t *, void **) {
   Lock lock(getMutex());
-  bool isObject = std::memcmp(data, ELFMAG, SELFMAG) == 0;
-  if (CUresult result =
-          enter("cuModuleLoadDataEx", isObject ? "object" : "ptx"))
+  std::string kind = describeImage(data);
+  if (CUresult result = enter("cuModuleLoadDataEx", kind))
     return result;
+  if (kind.starts_with("cubin")) // the fake can't run it
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   auto loaded = std::make_unique<CUmod_st>();
-  if (!isObject) {
+  if (kind == "ptx") {
     loaded->ptx = static_cast<const char *>(data);
+    if (CUresult result = checkPtx(loaded->ptx))
+      return result;
     if (loaded->ptx.find(".entry tprt_") == std::string::npos)
-      return INVALID_PTX; // the fake can't run it
+      return CUDA_ERROR_INVALID_PTX; // the fake can't run it
     *module = loaded.release();
     addLive(*module);
     return CUDA_SUCCESS;
@@ -54,13 +85,13 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
   loaded->descriptor = ::memfd_create("image", MFD_CLOEXEC);
   size_t size = getObjectSize(data);
   if (::write(loaded->descriptor, data, size) != static_cast<ssize_t>(size))
-    return NO_BINARY;
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   loaded->handle =
       ::dlopen(("/proc/self/fd/" + std::to_string(loaded->descriptor)).c_str(),
                RTLD_NOW | RTLD_LOCAL);
   if (!loaded->handle) {
     std::fprintf(stderr, "fake device: %s\n", ::dlerror());
-    return NO_BINARY;
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   *module = loaded.release();
   addLive(*module);
@@ -69,6 +100,8 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
 
 EXPORT cuModuleUnload(CUmodule module) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuModuleUnload"))
+    return result;
   removeLive(module);
   if (module->handle)
     ::dlclose(module->handle);
@@ -102,7 +135,7 @@ static std::optional<CUfunc_st> find(const CUmod_st &module,
     return findEmulated(module.handle, name);
   if (module.ptx.find(".entry " + name + "(") == std::string::npos)
     return std::nullopt;
-  for (auto find : {findReduction, findEpilogue, findAttention})
+  for (auto find : {findReduction, findEpilogue, findGemv, findAttention})
     if (std::optional<CUfunc_st> kernel = find(name))
       return kernel;
   return std::nullopt;
@@ -129,6 +162,21 @@ EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
                                          std::to_string(value));
 }
 
+/// Whether the bits of an argument are an address of the host's memory, which a
+/// real device can't read: mapped, but not in an allocation nor at its end.
+static bool isHostAddress(uint64_t bits) {
+  const std::map<uintptr_t, size_t> &allocations = getDevice().allocations;
+  auto next = allocations.upper_bound(bits);
+  if (next != allocations.begin()) {
+    auto [begin, size] = *std::prev(next);
+    if (bits <= begin + size)
+      return false;
+  }
+  auto pageSize = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  void *page = reinterpret_cast<void *>(bits / pageSize * pageSize);
+  return page && ::msync(page, pageSize, MS_ASYNC) == 0;
+}
+
 EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                       unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, CUstream stream,
@@ -152,6 +200,17 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   for (size_t i = 0; i < count; ++i)
     values.emplace_back(static_cast<char *>(parameters[i]),
                         static_cast<char *>(parameters[i]) + bytes);
+  for (size_t i = 0; i < function->numArguments; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, parameters[i], sizeof(bits));
+    if (!isHostAddress(bits))
+      continue;
+    std::fprintf(stderr,
+                 "fake device: argument %zu of kernel '%s' is an address of "
+                 "the host's memory\n",
+                 i, function->name.c_str());
+    setFailed(ILLEGAL_ADDRESS);
+  }
   enqueue(stream, [=, values = std::move(values)]() mutable {
     if (getDevice().kernelsHang)
       return false;

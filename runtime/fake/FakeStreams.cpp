@@ -14,6 +14,10 @@ using namespace tprt::fake;
 // Work
 //===----------------------------------------------------------------------===//
 
+void fake::addTime(std::chrono::nanoseconds time) {
+  getDevice().addedTime += time;
+}
+
 /// Makes the capture fail when it ends.
 static void invalidate(CUgraph_st &graph, const char *mistake) {
   if (!graph.isInvalid)
@@ -103,6 +107,8 @@ EXPORT cuStreamCreate(CUstream *stream, unsigned) {
 
 EXPORT cuStreamDestroy_v2(CUstream stream) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuStreamDestroy"))
+    return result;
   if (getDevice().streams.erase(stream) == 0)
     return INVALID_HANDLE;
   // Keeps the stream, because events may still need its counts.
@@ -159,6 +165,8 @@ EXPORT cuEventCreate(CUevent *event, unsigned flags) {
 
 EXPORT cuEventDestroy_v2(CUevent event) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuEventDestroy"))
+    return result;
   removeLive(event);
   delete event;
   return CUDA_SUCCESS;
@@ -177,7 +185,7 @@ EXPORT cuEventRecord(CUevent event, CUstream stream) {
     return CUDA_SUCCESS;
   if (event->isTimed)
     enqueue(stream, [event] {
-      event->time = std::chrono::steady_clock::now();
+      event->time = std::chrono::steady_clock::now() + getDevice().addedTime;
       return true;
     });
   event->position = stream->numEnqueued;
@@ -310,6 +318,8 @@ EXPORT cuGraphDestroy(CUgraph graph) {
 
 EXPORT cuGraphExecDestroy(CUgraphExec executable) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuGraphExecDestroy"))
+    return result;
   if (getDevice().executables.erase(executable) == 0)
     return INVALID_HANDLE;
   delete executable;

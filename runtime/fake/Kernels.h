@@ -27,6 +27,8 @@ namespace tprt::fake {
 std::optional<cuda::CUfunc_st> findReduction(const std::string &name);
 /// A kernel of EpilogueKernels.cu.
 std::optional<cuda::CUfunc_st> findEpilogue(const std::string &name);
+/// A kernel of GemvKernels.cu.
+std::optional<cuda::CUfunc_st> findGemv(const std::string &name);
 /// A kernel of AttentionKernels.cu, AttentionTileKernels.cu,
 /// AttentionGradientKernels.cu or DecodeKernels.cu.
 std::optional<cuda::CUfunc_st> findAttention(const std::string &name);

@@ -21,6 +21,8 @@ static Settings makeSettings() {
   set(settings.blasVersion, "TPRT_FAKE_CUBLASLT_VERSION");
   set(settings.ncclVersion, "TPRT_FAKE_NCCL_VERSION");
   set(settings.deviceCount, "TPRT_FAKE_DEVICES");
+  if (const char *text = std::getenv("TPRT_FAKE_NCCL_HANGS"))
+    settings.hangingCall = text;
   return settings;
 }
 
@@ -116,6 +118,11 @@ size_t fake::getMaxPinnedBytes() {
 int32_t fake::note(const std::string &function, const std::string &details) {
   Device &device = getDevice();
   device.calls.push_back(details.empty() ? function : function + " " + details);
+  return takeFault(function);
+}
+
+int32_t fake::takeFault(const std::string &function) {
+  Device &device = getDevice();
   for (auto [fault, end] = device.faults.equal_range(function); fault != end;
        ++fault)
     if (fault->second.skip-- == 0) {

@@ -63,8 +63,7 @@ namespace tprt::fake {
 /// Further results of the driver.
 enum : cuda::CUresult {
   INVALID_VALUE = 1,
-  NO_BINARY = 209,
-  INVALID_PTX = 218,
+  INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
@@ -95,6 +94,7 @@ struct Device {
   size_t allocated = 0, maxPinned = 0;
   size_t numStreams = 0;
   size_t numQueries = 0;
+  std::chrono::nanoseconds addedTime{0}; ///< to that of the host's clock
   std::set<cuda::CUstream> streams;
   std::set<cuda::CUgraphExec> executables;
   cuda::CUctx_st context;
@@ -106,6 +106,10 @@ Device &getDevice();
 /// checks the state.
 cuda::CUresult enter(const std::string &function,
                      const std::string &details = "");
+
+/// Begins a function of the driver that frees something: it needs a context,
+/// too.
+cuda::CUresult beginFree(const std::string &function);
 
 /// Runs a stream's work up to a position. Returns false if it can't go on yet.
 bool advance(cuda::CUstream stream, uint64_t position);

@@ -7,6 +7,7 @@
 #include "Fake.h"
 #include "cuda/Driver.h"
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -24,11 +25,16 @@ void removeLive(void *object);
 
 /// Notes a call. Returns the status that the call must fail with, or 0.
 int32_t note(const std::string &function, const std::string &details = "");
+/// The same without noting it.
+int32_t takeFault(const std::string &function);
 
 /// Work of a stream. Returns false if it must be tried again later, because it
 /// waits for something else.
 using Work = std::function<bool()>;
 void enqueue(cuda::CUstream stream, Work work);
+
+/// Called by work: to events, it takes so much more time than it really does.
+void addTime(std::chrono::nanoseconds time);
 
 /// "stream 2", in the order in which they were made.
 std::string describe(cuda::CUstream stream);

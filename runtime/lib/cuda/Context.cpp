@@ -3,6 +3,8 @@
 
 #include "cuda/Context.h"
 
+#include <utility>
+
 using namespace tprt;
 using namespace tprt::cuda;
 
@@ -23,18 +25,33 @@ Context::Context(int index) : driver(Driver::get()) {
   TPRT_CUDA(driver, cuDeviceGetAttribute, &minor,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   architecture = 10 * major + minor;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   int cache = 0;
   TPRT_CUDA(driver, cuDeviceGetAttribute, &cache,
             CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
   cacheBytes = cache;
-  TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
-            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
   makeCurrent();
 }
 
 Context::~Context() {
-  free([&](const Driver &driver) { driver.cuDevicePrimaryCtxRelease(device); });
+  free([&](const Driver &driver) {
+    TPRT_CUDA(driver, cuDevicePrimaryCtxRelease, device);
+  });
+}
+
+void Context::keepFailure(const char *what) const noexcept {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (failure.empty())
+    failure = what;
+}
+
+void Context::reportFrees() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failure.empty())
+    throw executionError(name + " hasn't freed what isn't used anymore: " +
+                         std::exchange(failure, ""));
 }
 
 void Context::makeCurrent() const {
@@ -66,9 +83,22 @@ std::shared_ptr<std::byte> cuda::allocate(const ContextPtr &context,
   driver.check(result, "cuMemAlloc");
   return {reinterpret_cast<std::byte *>(address), [context](std::byte *memory) {
             context->free([&](const Driver &driver) {
-              driver.cuMemFree(toDevice(memory));
+              TPRT_CUDA(driver, cuMemFree, toDevice(memory));
             });
           }};
+}
+
+std::byte *GrowingMemory::get(const ContextPtr &context, int64_t bytes) {
+  if (blocks.empty() || size < bytes) {
+    blocks.push_back(allocate(context, bytes));
+    size = bytes;
+  }
+  return blocks.back().get();
+}
+
+void GrowingMemory::dropOutgrown() {
+  if (blocks.size() > 1)
+    blocks.erase(blocks.begin(), blocks.end() - 1);
 }
 
 std::shared_ptr<std::byte> cuda::allocatePinned(const ContextPtr &context,
@@ -77,8 +107,9 @@ std::shared_ptr<std::byte> cuda::allocatePinned(const ContextPtr &context,
   void *address = nullptr;
   TPRT_CUDA(context->getDriver(), cuMemHostAlloc, &address, bytes, 0);
   return {static_cast<std::byte *>(address), [context](std::byte *memory) {
-            context->free(
-                [&](const Driver &driver) { driver.cuMemFreeHost(memory); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuMemFreeHost, memory);
+            });
           }};
 }
 
@@ -89,8 +120,9 @@ std::shared_ptr<CUevent_st> cuda::makeEvent(const ContextPtr &context,
   TPRT_CUDA(context->getDriver(), cuEventCreate, &event,
             isTimed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
   return {event, [context](CUevent event) {
-            context->free(
-                [&](const Driver &driver) { driver.cuEventDestroy(event); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuEventDestroy, event);
+            });
           }};
 }
 
@@ -100,8 +132,9 @@ std::shared_ptr<CUstream_st> cuda::makeStream(const ContextPtr &context) {
   TPRT_CUDA(context->getDriver(), cuStreamCreate, &stream,
             CU_STREAM_NON_BLOCKING);
   return {stream, [context](CUstream stream) {
-            context->free(
-                [&](const Driver &driver) { driver.cuStreamDestroy(stream); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuStreamDestroy, stream);
+            });
           }};
 }
 
@@ -134,27 +167,54 @@ void cuda::fill(const Context &context, void *dst, uint64_t pattern,
   }
 }
 
-Module::Module(ContextPtr context, const tprt_device_image &image)
+/// "sm_90" or "compute_90".
+static std::string getName(const tprt_device_image &image) {
+  return (image.is_ptx ? "compute_" : "sm_") + std::to_string(image.arch);
+}
+
+/// Whether the driver may accept another image: the failure isn't the device's.
+static bool isRefusal(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_INVALID_PTX:
+  case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Module::Module(ContextPtr context,
+               const std::vector<const tprt_device_image *> &images)
     : context(std::move(context)) {
   this->context->makeCurrent();
   const Driver &driver = this->context->getDriver();
-  // The driver's reason if it rejects PTX.
-  char log[4096] = {};
-  int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
-                       CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  CUresult result =
-      driver.cuModuleLoadDataEx(&module, image.data, 2, options, values);
-  if (result != CUDA_SUCCESS)
-    throw executionError(
-        "cannot load the kernels for " +
-        std::string(image.is_ptx ? "compute_" : "sm_") +
-        std::to_string(image.arch) + " on " + this->context->getName() + ": " +
-        driver.describe(result) + (log[0] ? std::string("\n") + log : ""));
+  std::string reasons;
+  for (const tprt_device_image *image : images) {
+    // The driver's reason if it rejects PTX.
+    char log[4096] = {};
+    int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+    CUresult result =
+        driver.cuModuleLoadDataEx(&module, image->data, 2, options, values);
+    if (result == CUDA_SUCCESS)
+      return;
+    reasons += (reasons.empty() ? "" : "\n") + std::string("cannot load the ") +
+               "kernels for " + getName(*image) + " on " +
+               this->context->getName() + ": " + driver.describe(result) +
+               (log[0] ? std::string("\n") + log : "");
+    if (!isRefusal(result))
+      break;
+  }
+  throw executionError(reasons);
 }
 
 Module::~Module() {
-  context->free([&](const Driver &driver) { driver.cuModuleUnload(module); });
+  context->free(
+      [&](const Driver &driver) { TPRT_CUDA(driver, cuModuleUnload, module); });
 }
 
 CUfunction Module::getFunction(const char *name) const {
@@ -167,23 +227,25 @@ CUfunction Module::getFunction(const char *name) const {
   return function;
 }
 
-const tprt_device_image &cuda::chooseImage(const tprt_device_code &code,
-                                           const Context &context) {
-  const tprt_device_image *best = nullptr;
+std::vector<const tprt_device_image *>
+cuda::findImages(const tprt_device_code &code, const Context &context) {
+  int32_t own = context.getArchitecture();
+  std::vector<const tprt_device_image *> usable;
   std::vector<std::string> found;
   for (int32_t i = 0; i < code.num_images; ++i) {
     const tprt_device_image &image = code.images[i];
-    found.push_back((image.is_ptx ? "compute_" : "sm_") +
-                    std::to_string(image.arch));
-    if (!image.is_ptx && image.arch == context.getArchitecture())
-      return image;
-    if (image.is_ptx && image.arch <= context.getArchitecture() &&
-        (!best || best->arch < image.arch))
-      best = &image;
+    found.push_back(getName(image));
+    if (image.arch <= own && (image.is_ptx || image.arch / 10 == own / 10))
+      usable.push_back(&image);
   }
-  if (best)
-    return *best;
-  throw inputError("the program has kernels for " + quotedList(found) +
-                   ", which " + context.getName() + ", sm_" +
-                   std::to_string(context.getArchitecture()) + ", doesn't run");
+  if (usable.empty())
+    throw inputError("the program has kernels for " + quotedList(found) +
+                     ", which " + context.getName() + ", sm_" +
+                     std::to_string(own) + ", doesn't run");
+  std::sort(usable.begin(), usable.end(),
+            [](const tprt_device_image *x, const tprt_device_image *y) {
+              return std::pair(x->is_ptx, -x->arch) <
+                     std::pair(y->is_ptx, -y->arch);
+            });
+  return usable;
 }

@@ -26,6 +26,7 @@ using namespace tprt::cuda;
   TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
 TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
 TPRT_EMBED_KERNELS(epilogues, "EpilogueKernels");
+TPRT_EMBED_KERNELS(gemvs, "GemvKernels");
 TPRT_EMBED_KERNELS(attention, "AttentionKernels");
 TPRT_EMBED_KERNELS(tiles, "AttentionTileKernels");
 TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
@@ -36,24 +37,23 @@ TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
        {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
 Kernels::Kernels(ContextPtr context)
     : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(epilogues),
-      TPRT_FILE(attention), TPRT_FILE(tiles), TPRT_FILE(decodes),
-      TPRT_FILE(gradients) {}
+      TPRT_FILE(gemvs), TPRT_FILE(attention), TPRT_FILE(tiles),
+      TPRT_FILE(decodes), TPRT_FILE(gradients) {}
 
 void Kernels::File::load(const ContextPtr &context, const std::string &name) {
   if (ptx.size() <= 1) // the NUL
     throw executionError("libtprt was built without nvcc, so it lacks the "
                          "kernel '" +
                          name + "'; build it with TPRT_NVCC set");
-  auto loadAs = [&](std::string_view data, bool isPtx) {
-    module.emplace(context, tprt_device_image{/*arch=*/80, isPtx, data.data(),
-                                              data.size()});
+  // The PTX if there is no code for the device, or it is too new for the
+  // driver.
+  auto makeImage = [](std::string_view data, bool isPtx) {
+    return tprt_device_image{/*arch=*/80, isPtx, data.data(), data.size()};
   };
-  try {
-    loadAs(fatbin, /*isPtx=*/false);
-  } catch (const Error &) {
-    // There is no code for the device, or it is too new for the driver.
-    loadAs(ptx, /*isPtx=*/true);
-  }
+  tprt_device_image images[] = {makeImage(fatbin, /*isPtx=*/false),
+                                makeImage(ptx, /*isPtx=*/true)};
+  module.emplace(
+      context, std::vector<const tprt_device_image *>{&images[0], &images[1]});
 }
 
 CUfunction Kernels::get(File &file, const std::string &name) {
@@ -76,14 +76,25 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
   arguments.count = count;
   arguments.numOperands = operands.size();
   arguments.numResults = results.size();
-  void *parameters[] = {&arguments};
+  constexpr int64_t vectorBytes = 16;
+  auto isAligned = [](const std::byte *data) {
+    return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
+  };
+  int64_t size = 1; // elements that a thread handles at once
+  if (std::all_of(operands.begin(), operands.end(), isAligned) &&
+      std::all_of(results.begin(), results.end(), isAligned)) {
+    int64_t ofVector = vectorBytes / byteWidth(dtype);
+    arguments.numVectors = count / ofVector;
+    size = 2 * ofVector;
+  }
   constexpr int64_t blockSize = 256, maxBlocks = 4096;
-  unsigned numBlocks = std::min((count + blockSize - 1) / blockSize, maxBlocks);
+  int64_t numThreads = (count + size - 1) / size;
+  int64_t numBlocks =
+      std::min((numThreads + blockSize - 1) / blockSize, maxBlocks);
   CUfunction kernel =
       get(reductions, "tprt_reduce_" + std::string(toString(reduction)) + "_" +
                           std::string(toString(dtype)));
-  TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel, numBlocks, 1, 1,
-            blockSize, 1, 1, 0, stream, parameters, nullptr);
+  launch(kernel, numBlocks, &arguments, stream, blockSize);
 }
 
 void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
@@ -92,7 +103,48 @@ void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
   constexpr int64_t maxBlocks = 4096;
   launch(get(epilogues, "tprt_epilogue_" + std::string(toString(dtype))),
          std::min(copy.batches * copy.rows, maxBlocks), &copy, stream,
-         /*sharedBytes=*/0, /*blockSize=*/256);
+         /*blockSize=*/256);
+}
+
+bool Kernels::multiplyRows(const tprt_gemm_args &args,
+                           const GemmOperands &operands, CUstream stream) {
+  constexpr int64_t maxRows = 8, vectorBytes = 16, warps = 4;
+  if (args.m > maxRows || args.batch0 != 1 || args.batch1 != 1 ||
+      operands.factor || args.dtype == TPRT_F64)
+    return false;
+  auto dtype = static_cast<Dtype>(args.dtype);
+  int64_t size = vectorBytes / byteWidth(dtype);
+  auto isAligned = [](const void *data) {
+    return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
+  };
+  if (args.k % size != 0 || args.a_col != 1 || args.b_row != 1 ||
+      (args.m > 1 && args.a_row % size != 0) ||
+      (args.n > 1 && args.b_col % size != 0) || !isAligned(operands.a) ||
+      !isAligned(operands.b))
+    return false;
+  // Two vectors in flight for each thread and column, if there are so many.
+  GemvArguments arguments = {args,       operands.a,    operands.b,
+                             operands.c, operands.bias, operands.addend,
+                             /*split=*/1};
+  while (arguments.split < warps &&
+         args.k >= arguments.split * 2 * 2 * 32 * size)
+    arguments.split *= 2;
+  int64_t rows = 1;
+  while (rows < args.m)
+    rows *= 2;
+  // Several columns share what is read of A, if enough blocks are left.
+  int64_t columns = rows == maxRows ? 2 : 4;
+  auto countBlocks = [&] {
+    int64_t ofBlock = columns * warps / arguments.split;
+    return (args.n + ofBlock - 1) / ofBlock;
+  };
+  constexpr int64_t blocksByProcessor = 2;
+  if (countBlocks() < blocksByProcessor * context->getNumProcessors())
+    columns = 1;
+  launch(get(gemvs, "tprt_gemv_" + std::string(toString(dtype)) + "_" +
+                        std::to_string(rows) + "_" + std::to_string(columns)),
+         countBlocks(), &arguments, stream);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +180,7 @@ static std::string getSuffix(const tprt_attention_args &args) {
 }
 
 void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-                     CUstream stream, int32_t sharedBytes, unsigned blockSize) {
+                     CUstream stream, unsigned blockSize, int32_t sharedBytes) {
   if (numBlocks <= 0)
     return;
   constexpr int32_t sharedBytesOfAll = 48 << 10; // without asking for more
@@ -150,7 +202,7 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   auto runTiles = [&](auto sizes, const char *size) {
     launch(get(tiles, "tprt_attention_tiles_" + getSuffix(args) + size),
            countHeads(args) * ((args.rows + sizes.rows - 1) / sizes.rows),
-           &copy, stream, sizes.sharedBytes);
+           &copy, stream, /*blockSize=*/128, sizes.sharedBytes);
   };
   constexpr int floatBytes = sizeof(float), doubleBytes = sizeof(double);
   if (args.dtype == TPRT_F64 && longest <= 64)

@@ -4,6 +4,7 @@
 #ifndef TPRT_LIB_CUDA_OWNKERNELS_H
 #define TPRT_LIB_CUDA_OWNKERNELS_H
 
+#include "cpu/GemmOperands.h"
 #include "cuda/Context.h"
 
 #include <optional>
@@ -17,7 +18,8 @@ inline constexpr size_t maxReduced = 32;
 struct ReduceArguments {
   const std::byte *operands[maxReduced];
   std::byte *results[maxReduced];
-  int64_t count; ///< elements
+  int64_t count;      ///< elements
+  int64_t numVectors; ///< of 16 bytes, at the beginning; 0 if not aligned
   int32_t numOperands, numResults;
 };
 
@@ -31,6 +33,15 @@ struct EpilogueArguments {
   int64_t addendRowStride, addendBatchStride;
   int32_t readsC;     ///< if zero, C counts as zero
   int32_t activation; ///< a tprt_activation
+};
+
+/// The arguments of the kernels of GemvKernels.cu.
+struct GemvArguments {
+  tprt_gemm_args args;
+  const void *a, *b;
+  void *c;
+  const void *bias, *addend; ///< may be null
+  int32_t split;             ///< warps that share the elements of a column
 };
 
 /// The arguments of the kernels of AttentionKernels.cu and
@@ -132,6 +143,12 @@ public:
   void applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
                      CUstream stream);
 
+  /// Enqueues a product of up to 8 rows, without a factor, if it is one of f32,
+  /// f16 or bf16 in one batch, whose rows of A and columns of B are contiguous
+  /// and aligned to 16 bytes. Otherwise does nothing and returns false.
+  bool multiplyRows(const tprt_gemm_args &args, const GemmOperands &operands,
+                    CUstream stream);
+
   /// Enqueues attention; see tprt_attention. The arguments must have been
   /// checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
@@ -170,11 +187,11 @@ private:
   /// Launches blocks of threads with so much dynamic shared memory. `arguments`
   /// is the kernel's only parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-              CUstream stream, int32_t sharedBytes = 0,
-              unsigned blockSize = 128);
+              CUstream stream, unsigned blockSize = 128,
+              int32_t sharedBytes = 0);
 
   ContextPtr context;
-  File reductions, epilogues, attention, tiles, decodes, gradients;
+  File reductions, epilogues, gemvs, attention, tiles, decodes, gradients;
 };
 
 } // namespace tprt::cuda

@@ -5,15 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#else
-#include "CudaOnHost.h" // of the fake device
-#endif
-#include <stdint.h>
+#include "ElementTypes.cuh"
 
-// In an unnamed namespace, names would depend on the path of this file.
 namespace tprt_reductions {
 
 enum Reduction { Sum, Avg, Max, Min, Product };
@@ -22,7 +15,7 @@ enum Reduction { Sum, Avg, Max, Min, Product };
 struct Arguments {
   const void *operands[32];
   void *results[32];
-  int64_t count;
+  int64_t count, numVectors;
   int32_t numOperands, numResults;
 };
 
@@ -74,26 +67,75 @@ __device__ T combine(T a, T b) {
   return reduction == Product ? a * b : a + b;
 }
 
-template <Reduction reduction, typename T>
-__device__ void reduce(const Arguments &arguments) {
+/// Combines elements that one access can load, at indices i, i + stride, ... of
+/// such groups of elements. Their loads are in flight together.
+template <Reduction reduction, typename T, typename Group, int numGroups>
+__device__ void reduceGroups(const Arguments &a, int64_t i, int64_t stride) {
   using Acc = typename Traits<T>::Acc;
-  int64_t stride = int64_t(gridDim.x) * blockDim.x;
-#pragma unroll 1
-  for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
-       i < arguments.count; i += stride) {
-    Acc acc =
-        Traits<T>::widen(static_cast<const T *>(arguments.operands[0])[i]);
-#pragma unroll 1
-    for (int32_t j = 1; j < arguments.numOperands; ++j)
-      acc = combine<reduction, Acc>(
-          acc,
-          Traits<T>::widen(static_cast<const T *>(arguments.operands[j])[i]));
-    if (reduction == Avg)
-      acc = acc / static_cast<Acc>(arguments.numOperands);
-#pragma unroll 1
-    for (int32_t j = 0; j < arguments.numResults; ++j)
-      static_cast<T *>(arguments.results[j])[i] = Traits<T>::narrow(acc);
+  constexpr int size = sizeof(Group) / sizeof(T);
+  Acc acc[numGroups][size];
+  auto get = [&](int32_t operand, int g) {
+    return Group(static_cast<const T *>(a.operands[operand]) +
+                 (i + g * stride) * size);
+  };
+#pragma unroll
+  for (int g = 0; g < numGroups; ++g) {
+    Group group = get(0, g);
+#pragma unroll
+    for (int e = 0; e < size; ++e)
+      acc[g][e] = Traits<T>::widen(group.elements[e]);
   }
+#pragma unroll 2
+  for (int32_t j = 1; j < a.numOperands; ++j) {
+    Group groups[numGroups];
+#pragma unroll
+    for (int g = 0; g < numGroups; ++g)
+      groups[g] = get(j, g);
+#pragma unroll
+    for (int g = 0; g < numGroups; ++g)
+#pragma unroll
+      for (int e = 0; e < size; ++e)
+        acc[g][e] = combine<reduction, Acc>(
+            acc[g][e], Traits<T>::widen(groups[g].elements[e]));
+  }
+#pragma unroll
+  for (int g = 0; g < numGroups; ++g) {
+    Group result;
+#pragma unroll
+    for (int e = 0; e < size; ++e) {
+      if (reduction == Avg)
+        acc[g][e] = acc[g][e] / static_cast<Acc>(a.numOperands);
+      result.elements[e] = Traits<T>::narrow(acc[g][e]);
+    }
+#pragma unroll 1
+    for (int32_t j = 0; j < a.numResults; ++j)
+      result.store(static_cast<T *>(a.results[j]) + (i + g * stride) * size);
+  }
+}
+
+/// An element alone.
+template <typename T>
+struct Single {
+  T elements[1];
+
+  Single() = default;
+  __device__ explicit Single(const T *data) : elements{*data} {}
+  __device__ void store(T *data) const { *data = elements[0]; }
+};
+
+template <Reduction reduction, typename T>
+__device__ void reduce(const Arguments &a) {
+  using Vector = tprt_kernels::Vector<T>;
+  int64_t stride = int64_t(gridDim.x) * blockDim.x;
+  int64_t first = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, i = first;
+#pragma unroll 1
+  for (; i + stride < a.numVectors; i += 2 * stride)
+    reduceGroups<reduction, T, Vector, 2>(a, i, stride);
+  if (i < a.numVectors)
+    reduceGroups<reduction, T, Vector, 1>(a, i, stride);
+#pragma unroll 1
+  for (i = a.numVectors * Vector::size + first; i < a.count; i += stride)
+    reduceGroups<reduction, T, Single<T>, 1>(a, i, stride);
 }
 
 } // namespace tprt_reductions
@@ -122,7 +164,7 @@ using namespace tprt_reductions;
   TPRT_ORDERED_REDUCTIONS(KERNEL, uint8_t, i1) /* no sum, no average */
 
 #define TPRT_DEFINE_KERNEL(REDUCTION, NAME, T, DTYPE)                          \
-  extern "C" __global__ void __launch_bounds__(256)                            \
+  extern "C" __global__ void __launch_bounds__(256, 3)                         \
       tprt_reduce_##NAME##_##DTYPE(const __grid_constant__ Arguments a) {      \
     reduce<REDUCTION, T>(a);                                                   \
   }

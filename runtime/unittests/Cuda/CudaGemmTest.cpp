@@ -71,11 +71,10 @@ protected:
   DeviceStream &stream = *device->getStream(0);
   LoneRank host;
 
-  void run(Case c, double tolerance = 0) {
+  void run(Case c, double tolerance = 0, int64_t count = 512) {
     SCOPED_TRACE(c.name);
     Dtype dtype = GetParam();
     c.args.dtype = static_cast<int32_t>(dtype);
-    constexpr int64_t count = 512;
     Operand a(*device, dtype, count, 1), b(*device, dtype, count, 2),
         result(*device, dtype, count, 3), bias(*device, dtype, count, 4),
         addend(*device, dtype, count, 5);
@@ -205,6 +204,62 @@ TEST_P(CudaGemmTest, OverNothing) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmul"), 0u);
 }
 
+/// Up to 8 rows are an own kernel's, with every epilogue.
+TEST_P(CudaGemmTest, FewRows) {
+  std::mt19937 generator(1);
+  auto draw = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[generator() % values.size()];
+  };
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    int64_t m = draw({1, 1, 2, 3, 4, 7, 8}), n = draw({1, 5, 64, 130});
+    int64_t k = draw({8, 72, 512, 776, 1544}), pitch = k + draw({0, 8});
+    int64_t activation =
+        draw({TPRT_NO_ACTIVATION, TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU,
+              TPRT_GELU_TANH, TPRT_SILU});
+    int64_t accumulate = generator() % 4 == 0;
+    bool hasAddend = !accumulate && generator() % 2;
+    run({"few rows",
+         {0, accumulate != 0, 1, 1, m,     n, k, pitch,      1,     0, 0,
+          1, pitch,           0, 0, n + 3, 0, 0, activation, n + 1, 0, 0},
+         generator() % 2 == 0,
+         hasAddend},
+        /*tolerance=*/0, /*count=*/130 * 1552);
+  }
+  bool isDouble = GetParam() == Dtype::F64;
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), isDouble ? 0u : 40u);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul ") == 0, !isDouble);
+}
+
+/// Enough blocks for all multiprocessors, and several columns for each.
+TEST(CudaGemm, BlocksOfFewRows) {
+  tprt_device_code code = {};
+  auto getKernel = [&](int64_t m, int64_t n, int64_t k) {
+    fake::reset();
+    fake::getSettings().processors = 4;
+    std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+    DeviceStream &stream = *device->getStream(0);
+    auto memory = device->allocate(1 << 20);
+    tprt_gemm_args args = {TPRT_BF16, 0, 1, 1, m, n, k, k, 1,
+                           0,         0, 1, k, 0, 0, n, 0, 0};
+    stream.beginRun();
+    stream.gemm(args, {memory.get(), memory.get(), memory.get() + (1 << 19)});
+    stream.endRun();
+    stream.finish([](auto) {});
+    for (const std::string &call : fake::getCalls())
+      if (call.starts_with("cuLaunchKernel tprt_gemv_bf16_"))
+        return call.substr(30, call.find(" block") - 30);
+    return std::string();
+  };
+  EXPECT_EQ(getKernel(1, 128, 512), "1_4 grid 8");
+  EXPECT_EQ(getKernel(1, 112, 512), "1_1 grid 28");
+  EXPECT_EQ(getKernel(1, 32, 2048), "1_4 grid 8"); // four warps share a column
+  EXPECT_EQ(getKernel(3, 128, 1024), "4_4 grid 16");
+  EXPECT_EQ(getKernel(5, 64, 2048), "8_2 grid 32");
+  EXPECT_EQ(getKernel(9, 64, 512), "");
+  EXPECT_EQ(getKernel(1, 64, 500), "");
+  fake::reset();
+}
+
 TEST_P(CudaGemmTest, AsksOncePerShape) {
   Case c{"plain", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}};
   for (int repeat = 0; repeat < 3; ++repeat)
@@ -214,6 +269,19 @@ TEST_P(CudaGemmTest, AsksOncePerShape) {
   EXPECT_EQ(fake::countCalls("cuMemAlloc 33554432"), 1u); // the workspace
   c.hasBias = true; // or, of f64, C accumulates
   run(c);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
+}
+
+/// The fake cuBLASLt refuses an operand that is less aligned than it was told.
+TEST_P(CudaGemmTest, AsksAgainForOtherAlignments) {
+  tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0};
+  args.dtype = static_cast<int32_t>(GetParam());
+  auto data = device->allocate(3 * 512);
+  std::byte *a = data.get(), *b = a + 512, *c = b + 512;
+  stream.beginRun();
+  for (int64_t offset : {0, 1, 0, 1})
+    stream.gemm(args, {a + offset * byteWidth(GetParam()), b, c});
+  stream.finish([](auto) {});
   EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }
 

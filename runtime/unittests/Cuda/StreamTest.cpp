@@ -6,6 +6,7 @@
 #include "Fake.h"
 #include "TestUtils.h"
 
+#include <elf.h>
 #include <numeric>
 #include <thread>
 
@@ -32,6 +33,56 @@ protected:
 };
 
 } // namespace
+
+/// Sums of vectors, of what is left of them, and of unaligned elements; one
+/// result takes the place of an operand.
+TEST_F(DeviceTest, Reduces) {
+  for (Dtype dtype : {Dtype::F32, Dtype::F16, Dtype::I8, Dtype::I64})
+    for (int64_t count : {1, 15, 31, 4099, 70001})
+      for (int64_t offset : {0, 1}) {
+        SCOPED_TRACE(testing::Message()
+                     << toString(dtype) << " " << count << " from " << offset);
+        int64_t width = byteWidth(dtype);
+        std::vector<std::shared_ptr<std::byte>> memory;
+        for (int i = 0; i < 4; ++i) {
+          memory.push_back(device->allocate((count + 1) * width));
+          std::vector<std::byte> bytes((count + 1) * width);
+          for (int64_t j = 0; j < count; ++j) {
+            auto value = static_cast<float>((j * (i + 1)) % 11);
+            std::byte *at = &bytes[(j + offset) * width];
+            if (dtype == Dtype::F32)
+              std::memcpy(at, &value, sizeof(value));
+            else if (dtype == Dtype::F16)
+              convertFromF32(dtype, &value, at, 1);
+            else
+              *at = static_cast<std::byte>(value);
+          }
+          device->write({Dtype::I8,
+                         {int64_t(bytes.size())},
+                         {bytes.data(), [](auto *) {}}},
+                        makeBox({0}, {int64_t(bytes.size())}), Dtype::I8,
+                        memory.back().get());
+        }
+        auto at = [&](int i) { return memory[i].get() + offset * width; };
+        DeviceStream &stream = *device->getStream(0);
+        stream.beginRun();
+        stream.reduce(Reduction::Sum, dtype, {at(0), at(1), at(2)},
+                      {at(3), at(1)}, count);
+        stream.endRun();
+        stream.finish([](auto) {});
+        for (int result : {3, 1}) {
+          std::vector<std::byte> bytes((count + 1) * width);
+          device->read(memory[result].get(), Dtype::I8, {int64_t(bytes.size())},
+                       makeBox({0}, {int64_t(bytes.size())}), bytes.data());
+          for (int64_t j = 0; j < count; ++j)
+            ASSERT_EQ(loadAsDouble(dtype, bytes.data(), j + offset),
+                      j % 11 + j * 2 % 11 + j * 3 % 11)
+                << j;
+        }
+      }
+  // 256 threads of two vectors of four elements each.
+  EXPECT_GT(fake::countCalls("cuLaunchKernel tprt_reduce_sum_f32 grid 3 "), 0u);
+}
 
 TEST_F(DeviceTest, BlocksGoThroughPinnedMemory) {
   // 5 M elements, three times what is pinned, of which every second row is
@@ -237,6 +288,37 @@ TEST_F(DeviceTest, NamesTheDriversFunction) {
             "(CUDA_ERROR_INVALID_VALUE)");
 }
 
+/// The context needn't be current in the thread that frees.
+TEST_F(DeviceTest, FreesInAnyThread) {
+  size_t before = fake::getAllocatedBytes();
+  auto data = device->allocate(64);
+  std::thread([&] { data.reset(); }).join();
+  EXPECT_EQ(fake::getAllocatedBytes(), before);
+}
+
+TEST_F(DeviceTest, SaysWhatIsNotFreed) {
+  DeviceStream &stream = *device->getStream(0);
+  fake::failCall("cuMemFree", 1);
+  device->allocate(64);
+  EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
+            "device 0 ('fake device') hasn't freed what isn't used anymore: "
+            "cuMemFree: as the fake device says (CUDA_ERROR_INVALID_VALUE)");
+  stream.finish([](auto) {}); // once
+}
+
+TEST_F(DeviceTest, KeepsOutgrownMemoryWhileItMayBeUsed) {
+  DeviceStream &stream = *device->getStream(0);
+  size_t before = fake::getAllocatedBytes();
+  stream.beginRun();
+  std::byte *small = stream.getStaging(1000);
+  EXPECT_EQ(stream.getStaging(500), small);
+  EXPECT_NE(stream.getStaging(2000), small);
+  stream.endRun();
+  EXPECT_EQ(fake::getAllocatedBytes(), before + 3000);
+  stream.finish([](auto) {});
+  EXPECT_EQ(fake::getAllocatedBytes(), before + 2000);
+}
+
 TEST_F(DeviceTest, SeesWildPointers) {
   auto data = device->allocate(64);
   DeviceStream &stream = *device->getStream(0);
@@ -268,10 +350,66 @@ TEST_F(DeviceTest, ChoosesAnImage) {
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the program has kernels for 'compute_80', 'sm_90', 'compute_90', "
       "'compute_100', which device 0 ('fake device'), sm_75, doesn't run");
-  fake::getSettings().architecture = 90;
+  fake::getSettings().architecture = 100;
   kernels[0] = "tprt_reduce_sum_f33";
   EXPECT_EQ(
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
       "device says (CUDA_ERROR_NOT_FOUND)");
+}
+
+/// Cubins of the same major architecture, the best one first, then PTX, until
+/// the driver accepts one.
+TEST_F(DeviceTest, TriesImagesInOrder) {
+  auto makeCubin = [](uint32_t architecture) {
+    Elf64_Ehdr header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_machine = EM_CUDA;
+    header.e_flags = architecture;
+    return header;
+  };
+  Elf64_Ehdr sm80 = makeCubin(80), sm86 = makeCubin(86), sm90 = makeCubin(90);
+  const char *old =
+                 ".version 7.0\n.target sm_80\n.entry tprt_reduce_sum_f32(\n",
+             *recent =
+                 ".version 9.0\n.target sm_89\n.entry tprt_reduce_sum_f32(\n";
+  tprt_device_image images[] = {{80, 0, &sm80, 1}, {86, 0, &sm86, 1},
+                                {80, 1, old, 1},   {89, 1, recent, 1},
+                                {90, 0, &sm90, 1}, {90, 1, recent, 1}};
+  const char *kernels[] = {"tprt_reduce_sum_f32"};
+  tprt_device_code code = {6, images, 1, kernels, 0, nullptr};
+  auto load = [&](int32_t driver, int32_t architecture) {
+    fake::reset();
+    fake::getSettings().driverVersion = driver;
+    fake::getSettings().architecture = architecture;
+    cuda::makeDevice({&code}, {});
+    std::vector<std::string> tried;
+    for (const std::string &call : fake::getCalls())
+      if (call.starts_with("cuModuleLoadDataEx "))
+        tried.push_back(call.substr(call.find(' ') + 1));
+    return tried;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(load(13000, 89), (Names{"cubin 86", "cubin 80", "ptx"}));
+  // This driver doesn't know the newer PTX.
+  EXPECT_EQ(load(12040, 89), (Names{"cubin 86", "cubin 80", "ptx", "ptx"}));
+  EXPECT_EQ(load(12040, 80), (Names{"cubin 80", "ptx"}));
+  images[2].arch = 100;
+  std::string error = errorOf([&] { load(12040, 80); });
+  EXPECT_EQ(error, "cannot load the kernels for sm_80 on device 0 ('fake "
+                   "device'): as the fake device says "
+                   "(CUDA_ERROR_NO_BINARY_FOR_GPU)");
+  images[2] = {80, 1, recent, 1};
+  error = errorOf([&] { load(12040, 90); });
+  EXPECT_TRUE(contains(error, "for compute_90 on device 0 ('fake device'): as "
+                              "the fake device says (CUDA_ERROR_UNSUPPORTED_PTX"
+                              "_VERSION)\ncannot load"))
+      << error;
+  // What isn't the image's fault ends the search.
+  fake::reset();
+  fake::getSettings().architecture = 89;
+  fake::failCall("cuModuleLoadDataEx", 2);
+  EXPECT_TRUE(contains(errorOf([&] { cuda::makeDevice({&code}, {}); }),
+                       "CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_EQ(fake::countCalls("cuModuleLoadDataEx"), 1u);
 }

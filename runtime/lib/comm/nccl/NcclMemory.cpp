@@ -22,15 +22,15 @@ std::shared_ptr<std::byte> cuda::allocateForNccl(const ContextPtr &context,
                nullptr);
   return {static_cast<std::byte *>(memory), [context](std::byte *memory) {
             context->free([&](const Driver &) {
-              context->makeCurrent();
-              Nccl::get().ncclMemFree(memory);
+              const Nccl &nccl = Nccl::get();
+              nccl.check(nccl.ncclMemFree(memory), "ncclMemFree", nullptr);
             });
           }};
 }
 
 Registration::Registration(ncclComm_t comm, std::byte *memory, int64_t bytes)
     : comm(comm) {
-  // NCCL returns no window if the devices can't access each other's memory.
+  // NCCL may return no window.
   if (nccl.canShare)
     nccl.check(nccl.ncclCommWindowRegister(comm, memory, bytes, &window,
                                            NCCL_WIN_COLL_SYMMETRIC),
