@@ -31,18 +31,49 @@ static size_t getObjectSize(const void *data) {
   return header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
 }
 
+/// Whether a driver of this version takes PTX of the version: CUDA 12.3's is
+/// 8.3. And whether the device runs code for the PTX's target.
+static CUresult checkPtx(const std::string &ptx) {
+  const Settings &settings = getSettings();
+  int major = 0, minor = 0, target = 0;
+  size_t version = ptx.find(".version "), aim = ptx.find(".target sm_");
+  if (version == std::string::npos ||
+      std::sscanf(ptx.c_str() + version, ".version %d.%d", &major, &minor) != 2)
+    return CUDA_ERROR_INVALID_PTX;
+  if (aim != std::string::npos)
+    std::sscanf(ptx.c_str() + aim, ".target sm_%d", &target);
+  if ((major + 4) * 1000 + minor * 10 > settings.driverVersion)
+    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  if (settings.architecture > 0 && target > settings.architecture)
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  return CUDA_SUCCESS;
+}
+
+/// "ptx", "cubin 90" for real device code, or "object" for an emulated one.
+static std::string describeImage(const void *data) {
+  if (std::memcmp(data, ELFMAG, SELFMAG) != 0)
+    return "ptx";
+  auto *header = static_cast<const Elf64_Ehdr *>(data);
+  return header->e_machine == EM_CUDA
+             ? "cubin " + std::to_string(header->e_flags & 0xff)
+             : "object";
+}
+
 EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
                           int32_t *, void **) {
   Lock lock(getMutex());
-  bool isObject = std::memcmp(data, ELFMAG, SELFMAG) == 0;
-  if (CUresult result =
-          enter("cuModuleLoadDataEx", isObject ? "object" : "ptx"))
+  std::string kind = describeImage(data);
+  if (CUresult result = enter("cuModuleLoadDataEx", kind))
     return result;
+  if (kind.starts_with("cubin")) // the fake can't run it
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   auto loaded = std::make_unique<CUmod_st>();
-  if (!isObject) {
+  if (kind == "ptx") {
     loaded->ptx = static_cast<const char *>(data);
+    if (CUresult result = checkPtx(loaded->ptx))
+      return result;
     if (loaded->ptx.find(".entry tprt_") == std::string::npos)
-      return INVALID_PTX; // the fake can't run it
+      return CUDA_ERROR_INVALID_PTX; // the fake can't run it
     *module = loaded.release();
     addLive(*module);
     return CUDA_SUCCESS;
@@ -54,13 +85,13 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
   loaded->descriptor = ::memfd_create("image", MFD_CLOEXEC);
   size_t size = getObjectSize(data);
   if (::write(loaded->descriptor, data, size) != static_cast<ssize_t>(size))
-    return NO_BINARY;
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   loaded->handle =
       ::dlopen(("/proc/self/fd/" + std::to_string(loaded->descriptor)).c_str(),
                RTLD_NOW | RTLD_LOCAL);
   if (!loaded->handle) {
     std::fprintf(stderr, "fake device: %s\n", ::dlerror());
-    return NO_BINARY;
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   *module = loaded.release();
   addLive(*module);

@@ -63,8 +63,6 @@ namespace tprt::fake {
 /// Further results of the driver.
 enum : cuda::CUresult {
   INVALID_VALUE = 1,
-  NO_BINARY = 209,
-  INVALID_PTX = 218,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,

@@ -276,7 +276,10 @@ tp::compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   for (auto [architecture, code] : llvm::zip_equal(real, codes)) {
     if (!ptxas.empty())
       images.push_back({architecture, /*isPTX=*/false, std::move(code.cubin)});
-    if (ptxas.empty() || architecture == real.back())
+    // Drivers that are too old for the cubins take the PTX of the lowest
+    // architecture, newer devices that of the highest one.
+    if (ptxas.empty() || architecture == real.front() ||
+        architecture == real.back())
       images.push_back({architecture, /*isPTX=*/true, std::move(code.ptx)});
   }
   return images;

@@ -134,23 +134,49 @@ void cuda::fill(const Context &context, void *dst, uint64_t pattern,
   }
 }
 
-Module::Module(ContextPtr context, const tprt_device_image &image)
+/// "sm_90" or "compute_90".
+static std::string getName(const tprt_device_image &image) {
+  return (image.is_ptx ? "compute_" : "sm_") + std::to_string(image.arch);
+}
+
+/// Whether the driver may accept another image: the failure isn't the device's.
+static bool isRefusal(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_INVALID_PTX:
+  case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Module::Module(ContextPtr context,
+               const std::vector<const tprt_device_image *> &images)
     : context(std::move(context)) {
   this->context->makeCurrent();
   const Driver &driver = this->context->getDriver();
-  // The driver's reason if it rejects PTX.
-  char log[4096] = {};
-  int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
-                       CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  CUresult result =
-      driver.cuModuleLoadDataEx(&module, image.data, 2, options, values);
-  if (result != CUDA_SUCCESS)
-    throw executionError(
-        "cannot load the kernels for " +
-        std::string(image.is_ptx ? "compute_" : "sm_") +
-        std::to_string(image.arch) + " on " + this->context->getName() + ": " +
-        driver.describe(result) + (log[0] ? std::string("\n") + log : ""));
+  std::string reasons;
+  for (const tprt_device_image *image : images) {
+    // The driver's reason if it rejects PTX.
+    char log[4096] = {};
+    int32_t options[] = {CU_JIT_ERROR_LOG_BUFFER,
+                         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+    CUresult result =
+        driver.cuModuleLoadDataEx(&module, image->data, 2, options, values);
+    if (result == CUDA_SUCCESS)
+      return;
+    reasons += (reasons.empty() ? "" : "\n") + std::string("cannot load the ") +
+               "kernels for " + getName(*image) + " on " +
+               this->context->getName() + ": " + driver.describe(result) +
+               (log[0] ? std::string("\n") + log : "");
+    if (!isRefusal(result))
+      break;
+  }
+  throw executionError(reasons);
 }
 
 Module::~Module() {
@@ -167,23 +193,25 @@ CUfunction Module::getFunction(const char *name) const {
   return function;
 }
 
-const tprt_device_image &cuda::chooseImage(const tprt_device_code &code,
-                                           const Context &context) {
-  const tprt_device_image *best = nullptr;
+std::vector<const tprt_device_image *>
+cuda::findImages(const tprt_device_code &code, const Context &context) {
+  int32_t own = context.getArchitecture();
+  std::vector<const tprt_device_image *> usable;
   std::vector<std::string> found;
   for (int32_t i = 0; i < code.num_images; ++i) {
     const tprt_device_image &image = code.images[i];
-    found.push_back((image.is_ptx ? "compute_" : "sm_") +
-                    std::to_string(image.arch));
-    if (!image.is_ptx && image.arch == context.getArchitecture())
-      return image;
-    if (image.is_ptx && image.arch <= context.getArchitecture() &&
-        (!best || best->arch < image.arch))
-      best = &image;
+    found.push_back(getName(image));
+    if (image.arch <= own && (image.is_ptx || image.arch / 10 == own / 10))
+      usable.push_back(&image);
   }
-  if (best)
-    return *best;
-  throw inputError("the program has kernels for " + quotedList(found) +
-                   ", which " + context.getName() + ", sm_" +
-                   std::to_string(context.getArchitecture()) + ", doesn't run");
+  if (usable.empty())
+    throw inputError("the program has kernels for " + quotedList(found) +
+                     ", which " + context.getName() + ", sm_" +
+                     std::to_string(own) + ", doesn't run");
+  std::sort(usable.begin(), usable.end(),
+            [](const tprt_device_image *x, const tprt_device_image *y) {
+              return std::pair(x->is_ptx, -x->arch) <
+                     std::pair(y->is_ptx, -y->arch);
+            });
+  return usable;
 }

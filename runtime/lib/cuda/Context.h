@@ -83,7 +83,10 @@ void fill(const Context &context, void *dst, uint64_t pattern, int32_t width,
 /// The kernels of one image.
 class Module {
 public:
-  Module(ContextPtr context, const tprt_device_image &image);
+  /// Loads the first of the images that the driver accepts. Throws an execution
+  /// error, with its reasons, if it accepts none.
+  Module(ContextPtr context,
+         const std::vector<const tprt_device_image *> &images);
   ~Module();
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;
@@ -96,11 +99,11 @@ private:
   CUmodule module = nullptr;
 };
 
-/// The image that the device runs: a cubin of its architecture, else the newest
-/// PTX that isn't newer than the device. Throws an input error if there is
-/// none.
-const tprt_device_image &chooseImage(const tprt_device_code &code,
-                                     const Context &context);
+/// The images that the device may run, the best one first: cubins of its major
+/// architecture that aren't newer than the device, then such PTX. Throws an
+/// input error if there is none.
+std::vector<const tprt_device_image *> findImages(const tprt_device_code &code,
+                                                  const Context &context);
 
 } // namespace tprt::cuda
 

@@ -14,7 +14,7 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
                                const tprt_device_code &code)
     : code(code) {
   if (code.num_kernels > 0)
-    module = std::make_unique<Module>(context, chooseImage(code, *context));
+    module = std::make_unique<Module>(context, findImages(code, *context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
     kernels.push_back(module->getFunction(code.kernels[i]));
 }

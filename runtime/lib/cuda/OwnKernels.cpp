@@ -44,16 +44,15 @@ void Kernels::File::load(const ContextPtr &context, const std::string &name) {
     throw executionError("libtprt was built without nvcc, so it lacks the "
                          "kernel '" +
                          name + "'; build it with TPRT_NVCC set");
-  auto loadAs = [&](std::string_view data, bool isPtx) {
-    module.emplace(context, tprt_device_image{/*arch=*/80, isPtx, data.data(),
-                                              data.size()});
+  // If there is no code for the device, or it is too new for the driver, the
+  // driver compiles the PTX.
+  auto makeImage = [](std::string_view data, bool isPtx) {
+    return tprt_device_image{/*arch=*/80, isPtx, data.data(), data.size()};
   };
-  try {
-    loadAs(fatbin, /*isPtx=*/false);
-  } catch (const Error &) {
-    // There is no code for the device, or it is too new for the driver.
-    loadAs(ptx, /*isPtx=*/true);
-  }
+  tprt_device_image compiled = makeImage(fatbin, false),
+                    source = makeImage(ptx, true);
+  module.emplace(context,
+                 std::vector<const tprt_device_image *>{&compiled, &source});
 }
 
 CUfunction Kernels::get(File &file, const std::string &name) {

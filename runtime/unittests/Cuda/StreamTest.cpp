@@ -6,6 +6,7 @@
 #include "Fake.h"
 #include "TestUtils.h"
 
+#include <elf.h>
 #include <numeric>
 #include <thread>
 
@@ -268,10 +269,66 @@ TEST_F(DeviceTest, ChoosesAnImage) {
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the program has kernels for 'compute_80', 'sm_90', 'compute_90', "
       "'compute_100', which device 0 ('fake device'), sm_75, doesn't run");
-  fake::getSettings().architecture = 90;
+  fake::getSettings().architecture = 100;
   kernels[0] = "tprt_reduce_sum_f33";
   EXPECT_EQ(
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
       "device says (CUDA_ERROR_NOT_FOUND)");
+}
+
+/// Cubins of the same major architecture, the best one first, then PTX, until
+/// the driver accepts one.
+TEST_F(DeviceTest, TriesImagesInOrder) {
+  auto makeCubin = [](uint32_t architecture) {
+    Elf64_Ehdr header = {};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_machine = EM_CUDA;
+    header.e_flags = architecture;
+    return header;
+  };
+  Elf64_Ehdr sm80 = makeCubin(80), sm86 = makeCubin(86), sm90 = makeCubin(90);
+  const char *old =
+                 ".version 7.0\n.target sm_80\n.entry tprt_reduce_sum_f32(\n",
+             *recent =
+                 ".version 9.0\n.target sm_89\n.entry tprt_reduce_sum_f32(\n";
+  tprt_device_image images[] = {{80, 0, &sm80, 1}, {86, 0, &sm86, 1},
+                                {80, 1, old, 1},   {89, 1, recent, 1},
+                                {90, 0, &sm90, 1}, {90, 1, recent, 1}};
+  const char *kernels[] = {"tprt_reduce_sum_f32"};
+  tprt_device_code code = {6, images, 1, kernels, 0, nullptr};
+  auto load = [&](int32_t driver, int32_t architecture) {
+    fake::reset();
+    fake::getSettings().driverVersion = driver;
+    fake::getSettings().architecture = architecture;
+    cuda::makeDevice({&code}, {});
+    std::vector<std::string> tried;
+    for (const std::string &call : fake::getCalls())
+      if (call.starts_with("cuModuleLoadDataEx "))
+        tried.push_back(call.substr(call.find(' ') + 1));
+    return tried;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(load(13000, 89), (Names{"cubin 86", "cubin 80", "ptx"}));
+  // This driver doesn't know the newer PTX.
+  EXPECT_EQ(load(12040, 89), (Names{"cubin 86", "cubin 80", "ptx", "ptx"}));
+  EXPECT_EQ(load(12040, 80), (Names{"cubin 80", "ptx"}));
+  images[2].arch = 100;
+  std::string error = errorOf([&] { load(12040, 80); });
+  EXPECT_EQ(error, "cannot load the kernels for sm_80 on device 0 ('fake "
+                   "device'): as the fake device says "
+                   "(CUDA_ERROR_NO_BINARY_FOR_GPU)");
+  images[2] = {80, 1, recent, 1};
+  error = errorOf([&] { load(12040, 90); });
+  EXPECT_TRUE(contains(error, "for compute_90 on device 0 ('fake device'): as "
+                              "the fake device says (CUDA_ERROR_UNSUPPORTED_PTX"
+                              "_VERSION)\ncannot load"))
+      << error;
+  // What isn't the image's fault ends the search.
+  fake::reset();
+  fake::getSettings().architecture = 89;
+  fake::failCall("cuModuleLoadDataEx", 2);
+  EXPECT_TRUE(contains(errorOf([&] { cuda::makeDevice({&code}, {}); }),
+                       "CUDA_ERROR_OUT_OF_MEMORY"));
+  EXPECT_EQ(fake::countCalls("cuModuleLoadDataEx"), 1u);
 }

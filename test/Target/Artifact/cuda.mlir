@@ -6,7 +6,8 @@
 // RUN: tp-compile %s --target=cuda:sm_80 --emit=llvm -o - | FileCheck %s --check-prefix=HOST
 // RUN: tp-compile %s --target=cuda:sm_90,sm_80 --emit=manifest -o - | FileCheck %s --check-prefix=MANIFEST
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s --check-prefix=CPU
-// RUN: tp-compile %s --target=cuda:sm_80,sm_90 -o mlp.tpx
+// RUN: tp-compile %s --target=cuda:sm_80,sm_90,sm_100 -o mlp.tpx
+// RUN: grep -a "^[.]target" mlp.tpx | FileCheck %s --check-prefix=TARGETS
 // RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:emulated -o emulated.tpx 2>&1 | count 0
 
 // Without a toolkit: PTX, unless its library is needed. And one that fails.
@@ -32,6 +33,10 @@
 // PTX: ld.global.nc.v4.b32
 // PTX: neg.f32
 // PTX: st.global.v4.b32
+
+// The lowest architecture's for drivers that refuse the cubins, the highest one's for newer devices.
+// TARGETS: .target sm_80
+// TARGETS: .target sm_100
 
 // HOST: @tprt_device_code = {{.*}}constant { i32, ptr, i32, ptr, i32, ptr }
 // HOST: define i32 @tpx_main
