@@ -51,7 +51,7 @@ struct Settings {
   int32_t driverVersion = 13000; ///< CUDA 13.0
   size_t blasVersion = 130100;
   int32_t blasAlgorithms = 3;   ///< proposed for a product
-  int32_t fastestAlgorithm = 0; ///< others take a while
+  int32_t fastestAlgorithm = 0; ///< others take 100 ms more
   size_t dnnVersion = 91900;
   int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;

@@ -14,6 +14,10 @@ using namespace tprt::fake;
 // Work
 //===----------------------------------------------------------------------===//
 
+void fake::addTime(std::chrono::nanoseconds time) {
+  getDevice().addedTime += time;
+}
+
 /// Makes the capture fail when it ends.
 static void invalidate(CUgraph_st &graph, const char *mistake) {
   if (!graph.isInvalid)
@@ -177,7 +181,7 @@ EXPORT cuEventRecord(CUevent event, CUstream stream) {
     return CUDA_SUCCESS;
   if (event->isTimed)
     enqueue(stream, [event] {
-      event->time = std::chrono::steady_clock::now();
+      event->time = std::chrono::steady_clock::now() + getDevice().addedTime;
       return true;
     });
   event->position = stream->numEnqueued;

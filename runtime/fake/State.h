@@ -93,6 +93,7 @@ struct Device {
   size_t allocated = 0, maxPinned = 0;
   size_t numStreams = 0;
   size_t numQueries = 0;
+  std::chrono::nanoseconds addedTime{0}; ///< to that of the host's clock
   std::set<cuda::CUstream> streams;
   std::set<cuda::CUgraphExec> executables;
   cuda::CUctx_st context;

@@ -7,6 +7,7 @@
 #include "Fake.h"
 #include "cuda/Driver.h"
 
+#include <chrono>
 #include <functional>
 #include <mutex>
 
@@ -29,6 +30,9 @@ int32_t note(const std::string &function, const std::string &details = "");
 /// waits for something else.
 using Work = std::function<bool()>;
 void enqueue(cuda::CUstream stream, Work work);
+
+/// Called by work: to events, it takes so much more time than it really does.
+void addTime(std::chrono::nanoseconds time);
 
 /// "stream 2", in the order in which they were made.
 std::string describe(cuda::CUstream stream);
