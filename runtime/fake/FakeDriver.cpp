@@ -13,8 +13,16 @@ CUresult fake::enter(const std::string &function, const std::string &details) {
   if (int32_t status = note(function, details))
     return status;
   if (!current)
-    return 201; // invalid context
+    return INVALID_CONTEXT;
   return getDevice().failure;
+}
+
+CUresult fake::beginFree(const std::string &function) {
+  if (int32_t status = takeFault(function))
+    return status;
+  if (!current)
+    return INVALID_CONTEXT;
+  return CUDA_SUCCESS;
 }
 
 EXPORT cuInit(unsigned) {
@@ -36,6 +44,7 @@ static const std::pair<CUresult, const char *> names[] = {
     {CUDA_ERROR_INVALID_PTX, "CUDA_ERROR_INVALID_PTX"},
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+    {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY"},

@@ -60,6 +60,9 @@ EXPORT cuMemAlloc_v2(CUdeviceptr *address, size_t bytes) {
 // for each other. The fake doesn't wait, so code that relies on this frees
 // memory that is still in use.
 EXPORT cuMemFree_v2(CUdeviceptr address) {
+  Lock lock(getMutex());
+  if (CUresult result = beginFree("cuMemFree"))
+    return result;
   if (!releaseMemory(reinterpret_cast<void *>(address)))
     return INVALID_VALUE;
   return CUDA_SUCCESS;
@@ -83,6 +86,8 @@ EXPORT cuMemHostAlloc(void **address, size_t bytes, unsigned) {
 
 EXPORT cuMemFreeHost(void *address) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuMemFreeHost"))
+    return result;
   if (getDevice().pinned.erase(address) == 0)
     return INVALID_VALUE;
   std::free(address);

@@ -100,6 +100,8 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
 
 EXPORT cuModuleUnload(CUmodule module) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuModuleUnload"))
+    return result;
   removeLive(module);
   if (module->handle)
     ::dlclose(module->handle);

@@ -107,6 +107,8 @@ EXPORT cuStreamCreate(CUstream *stream, unsigned) {
 
 EXPORT cuStreamDestroy_v2(CUstream stream) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuStreamDestroy"))
+    return result;
   if (getDevice().streams.erase(stream) == 0)
     return INVALID_HANDLE;
   // Keeps the stream, because events may still need its counts.
@@ -163,6 +165,8 @@ EXPORT cuEventCreate(CUevent *event, unsigned flags) {
 
 EXPORT cuEventDestroy_v2(CUevent event) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuEventDestroy"))
+    return result;
   removeLive(event);
   delete event;
   return CUDA_SUCCESS;
@@ -314,6 +318,8 @@ EXPORT cuGraphDestroy(CUgraph graph) {
 
 EXPORT cuGraphExecDestroy(CUgraphExec executable) {
   Lock lock(getMutex());
+  if (CUresult result = beginFree("cuGraphExecDestroy"))
+    return result;
   if (getDevice().executables.erase(executable) == 0)
     return INVALID_HANDLE;
   delete executable;

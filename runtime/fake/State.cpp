@@ -116,6 +116,11 @@ size_t fake::getMaxPinnedBytes() {
 int32_t fake::note(const std::string &function, const std::string &details) {
   Device &device = getDevice();
   device.calls.push_back(details.empty() ? function : function + " " + details);
+  return takeFault(function);
+}
+
+int32_t fake::takeFault(const std::string &function) {
+  Device &device = getDevice();
   for (auto [fault, end] = device.faults.equal_range(function); fault != end;
        ++fault)
     if (fault->second.skip-- == 0) {

@@ -63,6 +63,7 @@ namespace tprt::fake {
 /// Further results of the driver.
 enum : cuda::CUresult {
   INVALID_VALUE = 1,
+  INVALID_CONTEXT = 201,
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
@@ -105,6 +106,10 @@ Device &getDevice();
 /// checks the state.
 cuda::CUresult enter(const std::string &function,
                      const std::string &details = "");
+
+/// Begins a function of the driver that frees something: it needs a context,
+/// too.
+cuda::CUresult beginFree(const std::string &function);
 
 /// Runs a stream's work up to a position. Returns false if it can't go on yet.
 bool advance(cuda::CUstream stream, uint64_t position);

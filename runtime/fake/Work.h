@@ -25,6 +25,8 @@ void removeLive(void *object);
 
 /// Notes a call. Returns the status that the call must fail with, or 0.
 int32_t note(const std::string &function, const std::string &details = "");
+/// The same without noting it.
+int32_t takeFault(const std::string &function);
 
 /// Work of a stream. Returns false if it must be tried again later, because it
 /// waits for something else.

@@ -3,6 +3,8 @@
 
 #include "cuda/Context.h"
 
+#include <utility>
+
 using namespace tprt;
 using namespace tprt::cuda;
 
@@ -34,7 +36,22 @@ Context::Context(int index) : driver(Driver::get()) {
 }
 
 Context::~Context() {
-  free([&](const Driver &driver) { driver.cuDevicePrimaryCtxRelease(device); });
+  free([&](const Driver &driver) {
+    TPRT_CUDA(driver, cuDevicePrimaryCtxRelease, device);
+  });
+}
+
+void Context::keepFailure(const char *what) const noexcept {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (failure.empty())
+    failure = what;
+}
+
+void Context::reportFrees() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failure.empty())
+    throw executionError(name + " hasn't freed what isn't used anymore: " +
+                         std::exchange(failure, ""));
 }
 
 void Context::makeCurrent() const {
@@ -66,9 +83,22 @@ std::shared_ptr<std::byte> cuda::allocate(const ContextPtr &context,
   driver.check(result, "cuMemAlloc");
   return {reinterpret_cast<std::byte *>(address), [context](std::byte *memory) {
             context->free([&](const Driver &driver) {
-              driver.cuMemFree(toDevice(memory));
+              TPRT_CUDA(driver, cuMemFree, toDevice(memory));
             });
           }};
+}
+
+std::byte *GrowingMemory::get(const ContextPtr &context, int64_t bytes) {
+  if (blocks.empty() || size < bytes) {
+    blocks.push_back(allocate(context, bytes));
+    size = bytes;
+  }
+  return blocks.back().get();
+}
+
+void GrowingMemory::dropOutgrown() {
+  if (blocks.size() > 1)
+    blocks.erase(blocks.begin(), blocks.end() - 1);
 }
 
 std::shared_ptr<std::byte> cuda::allocatePinned(const ContextPtr &context,
@@ -77,8 +107,9 @@ std::shared_ptr<std::byte> cuda::allocatePinned(const ContextPtr &context,
   void *address = nullptr;
   TPRT_CUDA(context->getDriver(), cuMemHostAlloc, &address, bytes, 0);
   return {static_cast<std::byte *>(address), [context](std::byte *memory) {
-            context->free(
-                [&](const Driver &driver) { driver.cuMemFreeHost(memory); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuMemFreeHost, memory);
+            });
           }};
 }
 
@@ -89,8 +120,9 @@ std::shared_ptr<CUevent_st> cuda::makeEvent(const ContextPtr &context,
   TPRT_CUDA(context->getDriver(), cuEventCreate, &event,
             isTimed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
   return {event, [context](CUevent event) {
-            context->free(
-                [&](const Driver &driver) { driver.cuEventDestroy(event); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuEventDestroy, event);
+            });
           }};
 }
 
@@ -100,8 +132,9 @@ std::shared_ptr<CUstream_st> cuda::makeStream(const ContextPtr &context) {
   TPRT_CUDA(context->getDriver(), cuStreamCreate, &stream,
             CU_STREAM_NON_BLOCKING);
   return {stream, [context](CUstream stream) {
-            context->free(
-                [&](const Driver &driver) { driver.cuStreamDestroy(stream); });
+            context->free([&](const Driver &driver) {
+              TPRT_CUDA(driver, cuStreamDestroy, stream);
+            });
           }};
 }
 
@@ -180,7 +213,8 @@ Module::Module(ContextPtr context,
 }
 
 Module::~Module() {
-  context->free([&](const Driver &driver) { driver.cuModuleUnload(module); });
+  context->free(
+      [&](const Driver &driver) { TPRT_CUDA(driver, cuModuleUnload, module); });
 }
 
 CUfunction Module::getFunction(const char *name) const {

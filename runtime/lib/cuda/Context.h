@@ -42,14 +42,25 @@ public:
   /// Gives up on the device because its work doesn't end. From now on nothing
   /// waits for it, and nothing is freed, because the driver would wait.
   void abandon() const { isAbandoned = true; }
-  /// Calls `free`, unless the device has been given up.
+  /// Calls `free` with this context current, unless the device has been given
+  /// up. Destructors call it, so what it throws is kept for reportFrees().
   template <typename Free>
-  void free(Free free) const {
-    if (!isAbandoned)
+  void free(Free free) const noexcept {
+    if (isAbandoned)
+      return;
+    try {
+      makeCurrent();
       free(driver);
+    } catch (const std::exception &error) {
+      keepFailure(error.what());
+    }
   }
+  /// Throws an execution error if something couldn't be freed.
+  void reportFrees() const;
 
 private:
+  void keepFailure(const char *what) const noexcept;
+
   const Driver &driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -57,6 +68,8 @@ private:
   int64_t cacheBytes = 0;
   std::string model, name;
   mutable std::atomic<bool> isAbandoned{false};
+  mutable std::mutex mutex;    ///< guards the following
+  mutable std::string failure; ///< of the first free that failed
 };
 
 using ContextPtr = std::shared_ptr<const Context>;
@@ -64,6 +77,20 @@ using ContextPtr = std::shared_ptr<const Context>;
 /// Memory of the device, aligned to 256 bytes. Throws an execution error that
 /// says how much memory there is.
 std::shared_ptr<std::byte> allocate(const ContextPtr &context, int64_t bytes);
+
+/// Memory that grows. What has been outgrown is kept, because enqueued work may
+/// still use it, until dropOutgrown().
+class GrowingMemory {
+public:
+  /// At least `bytes` bytes; the next call may return the same memory.
+  std::byte *get(const ContextPtr &context, int64_t bytes);
+  /// Called when all enqueued work is done.
+  void dropOutgrown();
+
+private:
+  std::vector<std::shared_ptr<std::byte>> blocks; ///< the last is the largest
+  int64_t size = 0;
+};
 
 /// Memory of the host that the device copies from and to at full speed.
 std::shared_ptr<std::byte> allocatePinned(const ContextPtr &context,

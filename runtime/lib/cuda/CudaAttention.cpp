@@ -44,14 +44,6 @@ std::vector<AttentionUse> Attention::getUses() const {
   return uses;
 }
 
-std::byte *Attention::getWorkspace(int64_t bytes) {
-  if (workspaces.empty() || workspaceBytes < bytes) {
-    workspaces.push_back(allocate(context, bytes));
-    workspaceBytes = bytes;
-  }
-  return workspaces.back().get();
-}
-
 /// Rounds up the size of a part of a workspace.
 static int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -262,19 +254,19 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
     decode.mask = arguments.mask;
     decode.output = arguments.output;
     decode.counters = reinterpret_cast<uint32_t *>(form.counters.get());
-    decode.partials =
-        reinterpret_cast<float *>(getWorkspace(form.decode->partialBytes));
+    decode.partials = reinterpret_cast<float *>(
+        workspace.get(context, form.decode->partialBytes));
     return own.decode(*form.decode, decode, stream);
   }
   if (!form.forward)
     return own.attend(arguments, stream);
-  std::byte *workspace =
-      getWorkspace(form.maskBytes + form.rowBytes + form.planBytes);
-  workspace = makeMask(form, args, operands, workspace, stream);
+  std::byte *memory =
+      workspace.get(context, form.maskBytes + form.rowBytes + form.planBytes);
+  memory = makeMask(form, args, operands, memory, stream);
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
-    call[DnnStatistics] = workspace;
-    runForward(form, args, call, workspace + form.rowBytes, stream);
+    call[DnnStatistics] = memory;
+    runForward(form, args, call, memory + form.rowBytes, stream);
   }
 }
 
@@ -307,20 +299,21 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   ++form.use.calls;
   if (!form.backward) {
     AttentionGradientArguments copy = arguments;
-    copy.statistics = getWorkspace(own.getStatisticsBytes(args));
+    copy.statistics = workspace.get(context, own.getStatisticsBytes(args));
     return own.attendBackwards(copy, stream);
   }
   // The output and its statistics aren't kept from forward: they are computed
   // again.
-  std::byte *workspace = getWorkspace(form.maskBytes + form.outputBytes +
-                                      2 * form.rowBytes + form.planBytes);
-  workspace = makeMask(form, args, operands, workspace, stream);
-  std::byte *statistics = workspace + form.outputBytes;
+  std::byte *memory =
+      workspace.get(context, form.maskBytes + form.outputBytes +
+                                 2 * form.rowBytes + form.planBytes);
+  memory = makeMask(form, args, operands, memory, stream);
+  std::byte *statistics = memory + form.outputBytes;
   std::byte *rowSums = statistics + form.rowBytes;
   std::byte *rest = rowSums + form.rowBytes;
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
-    call[DnnOutput] = workspace;
+    call[DnnOutput] = memory;
     call[DnnStatistics] = statistics;
     std::map<int64_t, void *> forward = call;
     for (int64_t unread :

@@ -26,6 +26,9 @@ public:
   void runGradient(const AttentionGradientArguments &arguments,
                    CUstream stream);
 
+  /// Called when all enqueued work is done.
+  void dropOutgrown() { workspace.dropOutgrown(); }
+
   /// Resets the counts of calls.
   void beginRun();
   std::vector<AttentionUse> getUses() const;
@@ -43,7 +46,6 @@ private:
   void runForward(const Form &form, const tprt_attention_args &args,
                   const std::map<int64_t, void *> &operands,
                   std::byte *workspace, CUstream stream);
-  std::byte *getWorkspace(int64_t bytes);
 
   ContextPtr context;
   Kernels &own;
@@ -51,9 +53,7 @@ private:
   cudnnHandle_t handle = nullptr; ///< made by the first form that may need it
   /// Indexed by the arguments' bytes, and whether addresses are aligned.
   std::map<std::string, std::unique_ptr<Form>> forms;
-  /// The last is the largest; enqueued work may still use the others.
-  std::vector<std::shared_ptr<std::byte>> workspaces;
-  int64_t workspaceBytes = 0;
+  GrowingMemory workspace;
 };
 
 } // namespace tprt::cuda

@@ -38,8 +38,9 @@ Graph::Graph(ContextPtr context, CUgraph graph) : context(std::move(context)) {
 }
 
 Graph::~Graph() {
-  context->free(
-      [&](const Driver &driver) { driver.cuGraphExecDestroy(executable); });
+  context->free([&](const Driver &driver) {
+    TPRT_CUDA(driver, cuGraphExecDestroy, executable);
+  });
 }
 
 CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
@@ -55,7 +56,8 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
 CudaStream::~CudaStream() {
   if (isCaptured) // a run has failed
     state->isCapturing = false;
-  // Running work still uses the memory that is freed next.
+  // Running work still uses the memory that is freed next. If that work fails,
+  // its run says so.
   getContext()->free(
       [&](const Driver &driver) { driver.cuStreamSynchronize(stream.get()); });
 }
@@ -106,11 +108,7 @@ void CudaStream::reduce(Reduction reduction, Dtype dtype,
 }
 
 std::byte *CudaStream::getStaging(int64_t bytes) {
-  if (stagings.empty() || stagingBytes < bytes) {
-    stagings.push_back(allocate(getContext(), bytes));
-    stagingBytes = bytes;
-  }
-  return stagings.back().get();
+  return staging.get(getContext(), bytes);
 }
 
 static CUevent toEvent(Event *event) {
@@ -237,10 +235,11 @@ void CudaStream::endRun() {
             stream.get());
 }
 
-/// Called when all enqueued work is done.
-void CudaStream::dropOldStagings() {
-  if (stagings.size() > 1)
-    stagings.erase(stagings.begin(), stagings.end() - 1);
+void CudaStream::dropOutgrown() {
+  staging.dropOutgrown();
+  attentions.dropOutgrown();
+  if (communication)
+    communication->dropOutgrown();
 }
 
 void CudaStream::finish(const Poll &poll) {
@@ -269,9 +268,8 @@ void CudaStream::finish(const Poll &poll) {
     if (now - start > patience)
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  dropOldStagings();
-  if (communication)
-    communication->dropOldStagings();
+  dropOutgrown();
+  getContext()->reportFrees();
   state->algorithms.keep();
   if (!reportsErrors())
     return;

@@ -122,7 +122,8 @@ private:
   const Driver &getDriver() const { return getContext()->getDriver(); }
   /// Whether kernels of the program that runs check indices.
   bool reportsErrors() const { return program->code.num_sites > 0; }
-  void dropOldStagings();
+  /// Called when all enqueued work is done.
+  void dropOutgrown();
 
   std::shared_ptr<DeviceState> state;
   const ProgramKernels *program; ///< that runs
@@ -136,9 +137,7 @@ private:
   std::deque<std::shared_ptr<CUevent_st>> marks; ///< timed; the first is start
   size_t numMarks = 0;
   int64_t startTime = 0; ///< of the first mark, on the host's clock
-  /// The last is the largest; enqueued work may still use the others.
-  std::vector<std::shared_ptr<std::byte>> stagings;
-  int64_t stagingBytes = 0;
+  GrowingMemory staging;
   bool isCaptured = false;                    ///< since beginCapture
   std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
   Gemm products;

@@ -529,6 +529,18 @@ TEST(CudaAttention, NamesWhatFails) {
   fake::reset();
 }
 
+TEST(CudaAttention, DropsOutgrownWorkspaces) {
+  fake::reset();
+  AttentionCase small{.rows = 3}, large{.rows = 40};
+  auto allocateFor = [](const std::vector<AttentionCase> &cases) {
+    AttentionRunner runner(AttentionLibrary::Own);
+    for (const AttentionCase &c : cases)
+      runner.checkGradient(c);
+    return fake::getAllocatedBytes();
+  };
+  EXPECT_EQ(allocateFor({small, large}), allocateFor({large}));
+}
+
 TEST(CudaAttention, CuDnnThatDoesNotBegin) {
   fake::reset();
   fake::failCall("cudnnCreate", 5000);

@@ -238,6 +238,37 @@ TEST_F(DeviceTest, NamesTheDriversFunction) {
             "(CUDA_ERROR_INVALID_VALUE)");
 }
 
+/// The context needn't be current in the thread that frees.
+TEST_F(DeviceTest, FreesInAnyThread) {
+  size_t before = fake::getAllocatedBytes();
+  auto data = device->allocate(64);
+  std::thread([&] { data.reset(); }).join();
+  EXPECT_EQ(fake::getAllocatedBytes(), before);
+}
+
+TEST_F(DeviceTest, SaysWhatIsNotFreed) {
+  DeviceStream &stream = *device->getStream(0);
+  fake::failCall("cuMemFree", 1);
+  device->allocate(64);
+  EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
+            "device 0 ('fake device') hasn't freed what isn't used anymore: "
+            "cuMemFree: as the fake device says (CUDA_ERROR_INVALID_VALUE)");
+  stream.finish([](auto) {}); // once
+}
+
+TEST_F(DeviceTest, KeepsOutgrownMemoryWhileItMayBeUsed) {
+  DeviceStream &stream = *device->getStream(0);
+  size_t before = fake::getAllocatedBytes();
+  stream.beginRun();
+  std::byte *small = stream.getStaging(1000);
+  EXPECT_EQ(stream.getStaging(500), small);
+  EXPECT_NE(stream.getStaging(2000), small);
+  stream.endRun();
+  EXPECT_EQ(fake::getAllocatedBytes(), before + 3000);
+  stream.finish([](auto) {});
+  EXPECT_EQ(fake::getAllocatedBytes(), before + 2000);
+}
+
 TEST_F(DeviceTest, SeesWildPointers) {
   auto data = device->allocate(64);
   DeviceStream &stream = *device->getStream(0);

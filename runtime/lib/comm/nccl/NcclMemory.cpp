@@ -22,8 +22,8 @@ std::shared_ptr<std::byte> cuda::allocateForNccl(const ContextPtr &context,
                nullptr);
   return {static_cast<std::byte *>(memory), [context](std::byte *memory) {
             context->free([&](const Driver &) {
-              context->makeCurrent();
-              Nccl::get().ncclMemFree(memory);
+              const Nccl &nccl = Nccl::get();
+              nccl.check(nccl.ncclMemFree(memory), "ncclMemFree", nullptr);
             });
           }};
 }
