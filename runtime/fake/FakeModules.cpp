@@ -162,6 +162,21 @@ EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
                                          std::to_string(value));
 }
 
+/// Whether the bits of an argument are an address of the host's memory, which a
+/// real device can't read: mapped, but not in an allocation nor at its end.
+static bool isHostAddress(uint64_t bits) {
+  const std::map<uintptr_t, size_t> &allocations = getDevice().allocations;
+  auto next = allocations.upper_bound(bits);
+  if (next != allocations.begin()) {
+    auto [begin, size] = *std::prev(next);
+    if (bits <= begin + size)
+      return false;
+  }
+  auto pageSize = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  void *page = reinterpret_cast<void *>(bits / pageSize * pageSize);
+  return page && ::msync(page, pageSize, MS_ASYNC) == 0;
+}
+
 EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                       unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, CUstream stream,
@@ -185,6 +200,17 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   for (size_t i = 0; i < count; ++i)
     values.emplace_back(static_cast<char *>(parameters[i]),
                         static_cast<char *>(parameters[i]) + bytes);
+  for (size_t i = 0; i < function->numArguments; ++i) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, parameters[i], sizeof(bits));
+    if (!isHostAddress(bits))
+      continue;
+    std::fprintf(stderr,
+                 "fake device: argument %zu of kernel '%s' is an address of "
+                 "the host's memory\n",
+                 i, function->name.c_str());
+    setFailed(ILLEGAL_ADDRESS);
+  }
   enqueue(stream, [=, values = std::move(values)]() mutable {
     if (getDevice().kernelsHang)
       return false;

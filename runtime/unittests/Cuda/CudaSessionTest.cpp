@@ -278,6 +278,11 @@ TEST_F(CudaSessionTest, NamesWhatFails) {
                                               "(CUDA_ERROR_ILLEGAL_ADDRESS)"));
 }
 
+TEST_F(CudaSessionTest, KernelsDoNotReadTheHostsMemory) {
+  EXPECT_TRUE(
+      contains(failureOf("host_address"), "CUDA_ERROR_ILLEGAL_ADDRESS"));
+}
+
 TEST_F(CudaSessionTest, TimesOutWhereKernelsHang) {
   SessionOptions options;
   options.communicator.timeout = std::chrono::milliseconds(1000);

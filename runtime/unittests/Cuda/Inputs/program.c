@@ -125,6 +125,13 @@ ENTRY(moves) {
   return tprt_copy(ctx, outputs[0], arena, 24);
 }
 
+/* A kernel gets an address of the host's memory. */
+ENTRY(host_address) {
+  static float constant[6];
+  (void)rank, (void)inputs, (void)parameters, (void)outputs, (void)arena;
+  return scale(ctx, constant, 6, 2);
+}
+
 /* y[i] = the sum of 64 numbers, by shuffles, a barrier and shared memory. */
 ENTRY(sums) {
   static const tprt_launch_args six_blocks = {{6, 1, 1}, {64, 1, 1}, 0};
