@@ -55,6 +55,7 @@ struct Settings {
   size_t dnnVersion = 91900;
   int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;
+  std::string hangingCall; ///< this function of NCCL's waits until reset()
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
   int32_t processors = 132;
@@ -62,7 +63,8 @@ struct Settings {
 };
 /// The settings for later loads and calls. For processes that tests start, the
 /// environment variables TPRT_FAKE_DRIVER_VERSION, TPRT_FAKE_CUBLASLT_VERSION,
-/// TPRT_FAKE_NCCL_VERSION and TPRT_FAKE_DEVICES give initial values.
+/// TPRT_FAKE_NCCL_VERSION, TPRT_FAKE_DEVICES and TPRT_FAKE_NCCL_HANGS give
+/// initial values.
 TPRT_FAKE_API Settings &getSettings();
 
 /// How often the host has asked whether a stream is done.

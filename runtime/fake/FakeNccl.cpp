@@ -56,6 +56,20 @@ fs::path fake::getPath(const ncclComm &comm, const std::string &what,
           std::to_string(rank));
 }
 
+/// Doesn't return if a test wants so.
+static ncclResult_t hang(const std::string &function) {
+  auto isHanging = [&] {
+    Lock lock(getMutex());
+    return getSettings().hangingCall == function;
+  };
+  if (!isHanging())
+    return ncclSuccess;
+  setFailed(700);
+  while (isHanging())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return SystemError;
+}
+
 /// Waits on the host for a file of each rank. Returns their contents. Gives up
 /// after a while, so that no test hangs.
 static std::vector<std::string> meet(const ncclComm &comm,
@@ -115,6 +129,8 @@ EXPORT ncclCommInitRank(ncclComm_t *comm, int numRanks, ncclUniqueId id,
     if (int32_t status = note("ncclCommInitRank", std::to_string(rank)))
       return status;
   }
+  if (ncclResult_t result = hang("ncclCommInitRank"))
+    return result;
   *comm = new ncclComm{id.internal, "world", rank, numRanks};
   addLive(*comm);
   meet(**comm, "init", 0, "");
@@ -128,6 +144,8 @@ EXPORT ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *result,
     if (int32_t status = note("ncclCommSplit", std::to_string(color)))
       return status;
   }
+  if (ncclResult_t result = hang("ncclCommSplit"))
+    return result;
   size_t number = comm->numSplits++;
   std::vector<std::pair<int, int>> members; // key, rank
   std::vector<std::string> all =
@@ -262,6 +280,8 @@ EXPORT ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
     if (!getMemory().contains(memory) || flags != NCCL_WIN_COLL_SYMMETRIC)
       return complain("ncclCommWindowRegister: not memory of ncclMemAlloc");
   }
+  if (ncclResult_t result = hang("ncclCommWindowRegister"))
+    return result;
   for (const std::string &other :
        meet(*comm, "window", comm->numWindows++, std::to_string(bytes)))
     if (other != std::to_string(bytes))

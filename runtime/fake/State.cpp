@@ -21,6 +21,8 @@ static Settings makeSettings() {
   set(settings.blasVersion, "TPRT_FAKE_CUBLASLT_VERSION");
   set(settings.ncclVersion, "TPRT_FAKE_NCCL_VERSION");
   set(settings.deviceCount, "TPRT_FAKE_DEVICES");
+  if (const char *text = std::getenv("TPRT_FAKE_NCCL_HANGS"))
+    settings.hangingCall = text;
   return settings;
 }
 

@@ -68,7 +68,7 @@ public:
   /// AbortedError.
   virtual bool warmUp(std::byte *arena, int64_t bytes);
 
-  /// Describes how data move, for reports: "NCCL 2.28.9, symmetric buffers".
+  /// Describes how data move, for reports: "NCCL 2.28.9, window buffers".
   /// May be empty.
   virtual std::string getDescription() const;
 

@@ -146,7 +146,8 @@ protected:
 
   /// Calls body(session, rank) for sessions of one rank each; what they throw.
   template <typename Body>
-  std::vector<std::string> run(const std::string &entry, Body body) {
+  std::vector<std::string> run(const std::string &entry, Body body,
+                               seconds timeout = seconds(20)) {
     std::vector<Job> jobs = makeJobs(2);
     std::vector<std::string> errors(2);
     runThreads(2, [&](int64_t rank) {
@@ -155,7 +156,7 @@ protected:
         SessionOptions options;
         options.ranks = {rank};
         options.cuda.device = rank;
-        options.communicator.timeout = seconds(20);
+        options.communicator.timeout = timeout;
         options.makeCommunicators = makeNccl(connection);
         Session session(loadProgram(entry), getWeights(), options);
         body(session, rank);
@@ -263,7 +264,7 @@ TEST_F(NcclSession, RegistersTheArena) {
       run("tpx_main", [](Session &session, int64_t) {
         EXPECT_EQ(session.getCommunication(), "");
         session.run(getInputs());
-        EXPECT_EQ(session.getCommunication(), "NCCL 2.28.9, symmetric buffers");
+        EXPECT_EQ(session.getCommunication(), "NCCL 2.28.9, window buffers");
       });
   EXPECT_EQ(errors, std::vector<std::string>(2));
   EXPECT_EQ(fake::countCalls("ncclMemAlloc 64"), 2u);
@@ -289,14 +290,41 @@ TEST_F(NcclSession, RegistersNothingWhereOffsetsDiffer) {
   EXPECT_EQ(fake::countCalls("ncclMemFree"), 2u);
 }
 
-TEST_F(NcclSession, FailsWhereNothingCanBeRegistered) {
-  for (int rank = 0; rank < 2; ++rank)
-    fake::failCall("ncclCommWindowRegister", 5);
-  std::vector<std::string> errors = run(
-      "tpx_main", [](Session &session, int64_t) { session.run(getInputs()); });
-  for (const std::string &error : errors)
-    EXPECT_TRUE(contains(error, "failed: ncclCommWindowRegister: as the fake "
-                                "NCCL says: world"));
+/// Where a rank has no memory to register, or all can't register theirs, none
+/// does.
+TEST_F(NcclSession, RunsWhereNothingCanBeRegistered) {
+  for (auto [function, count] :
+       {std::pair("ncclMemAlloc", 1), std::pair("ncclCommWindowRegister", 2)}) {
+    fake::reset();
+    for (int i = 0; i < count; ++i)
+      fake::failCall(function, 5);
+    std::vector<std::string> errors =
+        run("tpx_main", [function = function](Session &session, int64_t) {
+          for (int repeat = 0; repeat < 4; ++repeat)
+            EXPECT_EQ(
+                getElements<float>(session.run(getInputs()).outputs.at("y")),
+                (std::vector<float>{30, 52, 74, 46, 68, 90}));
+          std::string how = session.getCommunication();
+          EXPECT_TRUE(contains(how, "NCCL 2.28.9, plain (rank "));
+          EXPECT_TRUE(contains(how, std::string(": ") + function));
+        });
+    EXPECT_EQ(errors, std::vector<std::string>(2));
+    EXPECT_EQ(fake::countCalls("ncclCommWindowDeregister"), 0u);
+  }
+}
+
+/// A call that never returns ends the job.
+TEST_F(NcclSession, GivesUpCallsThatDoNotReturn) {
+  for (const char *function : {"ncclCommInitRank", "ncclCommWindowRegister"}) {
+    fake::reset();
+    fake::getSettings().hangingCall = function;
+    std::vector<std::string> errors = run(
+        "tpx_main", [](Session &session, int64_t) { session.run(getInputs()); },
+        seconds(1));
+    for (const std::string &error : errors)
+      EXPECT_TRUE(
+          contains(error, std::string(function) + " hasn't returned for 1 s"));
+  }
 }
 
 /// A replayed step is a launch, and questions whether it is done: nobody else
@@ -497,7 +525,7 @@ TEST_F(NcclLaunch, UsesWhatTheVersionHas) {
     ::unsetenv("TPRT_FAKE_NCCL_VERSION");
     return json::parse(readFile(directory / "r.json"))["communication"];
   };
-  EXPECT_EQ(getCommunication("22703"), "NCCL 2.27.3, symmetric buffers");
+  EXPECT_EQ(getCommunication("22703"), "NCCL 2.27.3, window buffers");
   EXPECT_EQ(getCommunication("21903"), "NCCL 2.19.3, registered buffers");
   EXPECT_EQ(getCommunication("21805"), "NCCL 2.18.5, plain buffers");
 }
@@ -587,6 +615,14 @@ TEST_F(NcclLaunch, WritesWeights) {
       << output;
   EXPECT_EQ(readFile(directory / "out.safetensors"),
             readFile(directory / "weights.safetensors"));
+}
+
+/// A process ends although one of its threads doesn't.
+TEST_F(NcclLaunch, EndsWhereACallDoesNotReturn) {
+  ::setenv("TPRT_FAKE_NCCL_HANGS", "ncclCommInitRank", 1);
+  EXPECT_EQ(run("tpx_main", "-n 2 --timeout 1"), 4);
+  ::unsetenv("TPRT_FAKE_NCCL_HANGS");
+  EXPECT_TRUE(contains(output, "ncclCommInitRank hasn't returned for 1 s"));
 }
 
 TEST_F(NcclLaunch, FailsAsAWhole) {

@@ -13,6 +13,7 @@
 
 #include "comm/nccl/NcclMemory.h"
 #include "comm/nccl/NcclPlan.h"
+#include "comm/nccl/WatchedCall.h"
 #include "cuda/CudaStream.h"
 
 #include <numeric>
@@ -22,6 +23,12 @@ using namespace tprt;
 using namespace tprt::cuda;
 
 namespace {
+
+/// A call hasn't returned.
+class GivenUp final : public Error {
+public:
+  using Error::Error;
+};
 
 class NcclCommunicator final : public Communicator {
 public:
@@ -46,10 +53,15 @@ public:
   void finish() override {}
 
 private:
+  /// Makes a call that waits for the other ranks. Throws GivenUp if it takes
+  /// too long.
+  void watch(const char *function, std::function<void()> call);
+  void initialize();
   ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
-  void connect(std::chrono::milliseconds timeout);
+  void connect();
   std::string describeStopped() const;
-  bool sharesOffsets(const std::byte *arena, int64_t bytes);
+  std::string findObstacle(const std::byte *arena, int64_t bytes);
+  std::string registerArena(std::byte *arena, int64_t bytes);
   void enqueue(int64_t id, const std::byte *src, std::byte *dst);
   void exchange(const NcclPlan &plan, int64_t width, const std::byte *src,
                 std::byte *dst);
@@ -67,6 +79,7 @@ private:
   std::vector<Event *> ends; ///< of started collectives, by id
   const int64_t rank;
   Rendezvous &rendezvous;
+  const std::chrono::milliseconds timeout;
   /// The collective that the device has reached last, or -1. The device writes
   /// it itself.
   std::shared_ptr<std::byte> reached;
@@ -79,6 +92,7 @@ private:
   bool isWarm = false;
   std::vector<std::unique_ptr<Registration>> registrations;
   std::string buffers = "plain"; ///< of the arena, for people
+  std::string allocationProblem; ///< why the arena isn't NCCL's memory
   bool isAborted = false;
 };
 
@@ -97,29 +111,22 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
                          [](const Collective &c) { return c.isStarted; })
                  ? compute.getCommunication()
                  : compute),
-      ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous) {
+      ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous),
+      timeout(timeout) {
   stream.getContext()->makeCurrent();
   reached = allocatePinned(stream.getContext(), sizeof(int32_t));
   std::memset(reached.get(), 0xff, sizeof(int32_t));
-  ncclUniqueId id = {};
-  if (rank == 0)
-    TPRT_NCCL(ncclGetUniqueId, nullptr, &id);
-  std::string bytes(id.internal, sizeof(id.internal));
-  bytes = rendezvous.exchange(bytes, sizeof(id.internal))[0];
-  if (bytes.size() != sizeof(id.internal))
-    throw executionError("rank 0 has another version of the runtime");
-  std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
-  TPRT_NCCL(ncclCommInitRank, nullptr, &world,
-            static_cast<int>(manifest.worldSize), id, static_cast<int>(rank));
   plans.resize(manifest.collectives.size());
   try {
+    initialize();
     // In the same order everywhere: splitting is collective itself.
     for (size_t i = 0; i < plans.size(); ++i) {
       plans[i] = makeNcclPlan(manifest, i, rank);
       plans[i].comm = getComm(manifest.collectives[i].groups);
     }
-    connect(timeout);
+    connect();
   } catch (const AbortedError &) { // the others know
+    abort("");
     throw;
   } catch (const std::exception &error) {
     abort("rank " + std::to_string(rank) + " failed: " + error.what());
@@ -140,6 +147,46 @@ NcclCommunicator::~NcclCommunicator() {
     nccl.ncclCommDestroy(world);
 }
 
+void NcclCommunicator::watch(const char *function, std::function<void()> call) {
+  ContextPtr context = stream.getContext();
+  Patience waited(timeout);
+  runWatched(
+      [context, call = std::move(call)] {
+        context->makeCurrent();
+        call();
+      },
+      [&] {
+        try {
+          rendezvous.poll();
+          if (waited.isOver())
+            throw GivenUp(ErrorKind::Execution,
+                          std::string(function) + " hasn't returned for " +
+                              formatTimeout(timeout) + describeStopped());
+        } catch (...) {
+          context->abandon(); // the call goes on, and uses the device
+          throw;
+        }
+      });
+}
+
+void NcclCommunicator::initialize() {
+  ncclUniqueId id = {};
+  if (rank == 0)
+    TPRT_NCCL(ncclGetUniqueId, nullptr, &id);
+  std::string bytes(id.internal, sizeof(id.internal));
+  bytes = rendezvous.exchange(bytes, sizeof(id.internal))[0];
+  if (bytes.size() != sizeof(id.internal))
+    throw executionError("rank 0 has another version of the runtime");
+  std::memcpy(id.internal, bytes.data(), sizeof(id.internal));
+  auto made = std::make_shared<ncclComm_t>();
+  watch("ncclCommInitRank",
+        [&nccl = nccl, made, size = static_cast<int>(manifest.worldSize), id,
+         rank = static_cast<int>(rank)] {
+          TPRT_NCCL(ncclCommInitRank, nullptr, made.get(), size, id, rank);
+        });
+  world = *made;
+}
+
 /// The communicator of this rank's group, null if it is in none of them. A
 /// member's rank in it is its position in the group.
 ncclComm_t
@@ -158,14 +205,17 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
         color = g;
         key = p;
       }
-  TPRT_NCCL(ncclCommSplit, world, world, color, key, &entry->second, nullptr);
-  return entry->second;
+  auto made = std::make_shared<ncclComm_t>();
+  watch("ncclCommSplit", [&nccl = nccl, made, world = world, color, key] {
+    TPRT_NCCL(ncclCommSplit, world, world, color, key, made.get(), nullptr);
+  });
+  return entry->second = *made;
 }
 
 /// Connects the members of each communicator, and the ranks that send boxes to
 /// each other. Connection failures then show up here, and no run has to connect
 /// while it is captured.
-void NcclCommunicator::connect(std::chrono::milliseconds timeout) {
+void NcclCommunicator::connect() {
   std::map<ncclComm_t, std::set<int64_t>> sentTo, receivedFrom;
   for (const NcclPlan &plan : plans) {
     if (!plan.sendsBoxes)
@@ -335,22 +385,83 @@ int64_t NcclCommunicator::wait(int64_t id) {
 }
 
 std::shared_ptr<std::byte> NcclCommunicator::allocate(int64_t bytes) {
-  return allocateForNccl(stream.getContext(), bytes);
+  try {
+    return allocateForNccl(stream.getContext(), bytes);
+  } catch (const Error &error) {
+    allocationProblem = error.what();
+    return nullptr;
+  }
 }
 
-/// Whether all ranks' collectives use the same offsets of their arenas.
-bool NcclCommunicator::sharesOffsets(const std::byte *arena, int64_t bytes) {
+/// What a rank tells the others about a failure begins with this.
+static constexpr char failureMark = '!';
+
+/// The first rank's failure among what the ranks have told; empty if there is
+/// none.
+static std::string findFailure(const std::vector<std::string> &all) {
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    if (all[rank].starts_with(failureMark))
+      return "rank " + std::to_string(rank) + ": " + all[rank].substr(1);
+  return "";
+}
+
+/// A message of limited length for the other ranks.
+static std::string makeFailure(const std::string &problem) {
+  return failureMark + makePrintable(problem, 1000, 1);
+}
+
+/// Why the arena can't be registered: some rank's isn't NCCL's memory, or the
+/// ranks' collectives use different offsets of their arenas. Empty if it can.
+std::string NcclCommunicator::findObstacle(const std::byte *arena,
+                                           int64_t bytes) {
   std::string offsets = std::to_string(bytes);
   for (const std::byte *address : addresses)
     offsets += address >= arena && address < arena + bytes
                    ? " " + std::to_string(address - arena)
                    : " -";
   // Others may have other collectives, but not many more.
-  std::vector<std::string> all =
-      rendezvous.exchange(offsets, 2 * offsets.size() + 4096);
-  return std::all_of(all.begin(), all.end(), [&](const std::string &other) {
-    return other == offsets;
-  });
+  size_t limit = 2 * offsets.size() + 4096;
+  if (!allocationProblem.empty())
+    offsets = makeFailure(allocationProblem);
+  std::vector<std::string> all = rendezvous.exchange(offsets, limit);
+  std::string failure = findFailure(all);
+  bool isShared =
+      std::all_of(all.begin(), all.end(),
+                  [&](const std::string &other) { return other == offsets; });
+  return failure.empty() && !isShared ? "the ranks' offsets differ" : failure;
+}
+
+/// Registers the arena on all ranks, or, if any of them can't, on none.
+/// Returns why, or nothing.
+std::string NcclCommunicator::registerArena(std::byte *arena, int64_t bytes) {
+  std::string outcome = "window";
+  try {
+    for (auto &[groups, comm] : comms) { // in the same order everywhere
+      if (!comm)
+        continue;
+      auto made = std::make_shared<std::unique_ptr<Registration>>();
+      watch(nccl.canShare ? "ncclCommWindowRegister" : "ncclCommRegister",
+            [made, comm = comm, arena, bytes] {
+              *made = std::make_unique<Registration>(comm, arena, bytes);
+            });
+      registrations.push_back(std::move(*made));
+      if (!registrations.back()->isWindow())
+        outcome = "registered";
+    }
+  } catch (const AbortedError &) {
+    throw;
+  } catch (const GivenUp &) {
+    throw;
+  } catch (const Error &error) {
+    outcome = makeFailure(error.what());
+  }
+  std::vector<std::string> all = rendezvous.exchange(outcome, 4096);
+  std::string failure = findFailure(all);
+  if (!failure.empty())
+    registrations.clear();
+  // A window that some ranks don't have is used by none.
+  buffers = *std::min_element(all.begin(), all.end());
+  return failure;
 }
 
 bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
@@ -364,20 +475,14 @@ bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
     buffers = "plain (there are several programs)";
     return true;
   }
-  bool shares = sharesOffsets(arena, bytes);
+  std::string problem = findObstacle(arena, bytes);
   addresses = {};
-  if (!shares) {
-    buffers = "plain (the ranks' offsets differ)";
+  if (problem.empty())
+    problem = registerArena(arena, bytes);
+  if (!problem.empty()) {
+    buffers = "plain (" + problem + ")";
     return true;
   }
-  bool isSymmetric = true;
-  for (auto &[groups, comm] : comms) // in the same order everywhere
-    if (comm) {
-      registrations.push_back(
-          std::make_unique<Registration>(comm, arena, bytes));
-      isSymmetric &= registrations.back()->isSymmetric();
-    }
-  buffers = isSymmetric ? "symmetric" : "registered";
   return false; // NCCL must first run once uncaptured in this memory
 }
 
@@ -451,7 +556,8 @@ void NcclCommunicator::abort(const std::string &reason) {
   for (auto &[groups, comm] : comms)
     if (comm && comm != world)
       nccl.ncclCommAbort(comm);
-  nccl.ncclCommAbort(world);
+  if (world)
+    nccl.ncclCommAbort(world);
 }
 
 std::unique_ptr<Communicator>

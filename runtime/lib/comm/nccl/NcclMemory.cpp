@@ -30,7 +30,7 @@ std::shared_ptr<std::byte> cuda::allocateForNccl(const ContextPtr &context,
 
 Registration::Registration(ncclComm_t comm, std::byte *memory, int64_t bytes)
     : comm(comm) {
-  // NCCL returns no window if the devices can't access each other's memory.
+  // NCCL may return no window.
   if (nccl.canShare)
     nccl.check(nccl.ncclCommWindowRegister(comm, memory, bytes, &window,
                                            NCCL_WIN_COLL_SYMMETRIC),

@@ -17,7 +17,7 @@ namespace tprt::cuda {
 
 /// Uninitialized memory of the device that can be registered, aligned to 4096
 /// bytes; null if the loaded NCCL has no such memory. Throws an execution error
-/// when there isn't enough.
+/// if NCCL can't allocate it.
 std::shared_ptr<std::byte> allocateForNccl(const ContextPtr &context,
                                            int64_t bytes);
 
@@ -27,15 +27,16 @@ public:
   /// All ranks of `comm` call it, with memory from allocateForNccl of the same
   /// size, and use the same offsets in the same collectives. If the memory
   /// turns out to be symmetric, NCCL computes other ranks' addresses from this
-  /// rank's offsets.
+  /// rank's offsets. Throws an execution error if NCCL refuses.
   Registration(ncclComm_t comm, std::byte *memory, int64_t bytes);
   ~Registration();
   Registration(const Registration &) = delete;
   Registration &operator=(const Registration &) = delete;
 
-  /// Whether the memory is symmetric. If not, it is registered only for this
-  /// rank's own transfers.
-  bool isSymmetric() const { return window != nullptr; }
+  /// Whether the memory is a window. Then it is symmetric if the devices can
+  /// access each other's memory, which NCCL doesn't tell. If not, it is
+  /// registered only for this rank's own transfers.
+  bool isWindow() const { return window != nullptr; }
 
   /// Called when the communicator has been aborted, which also ended its
   /// registrations.
