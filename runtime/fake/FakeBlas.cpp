@@ -246,12 +246,18 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   *returned = 0;
   if (int32_t status = note("cublasLtMatmulAlgoGetHeuristic"))
     return status;
+  for (cublasLtMatrixLayout_t layout : {a, b, c, d})
+    if (layout->leadingDimension < layout->rows)
+      return INVALID_VALUE;
   if (!isSupported(desc, d))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   *returned = std::min(requested, getSettings().blasAlgorithms);
   for (int i = 0; i < *returned; ++i) {
     result[i].algo.data[0] = identify(desc, a, b, c, d);
     result[i].algo.data[1] = i;
+    for (int32_t operand = 0; operand < 4; ++operand) // what was promised
+      result[i].algo.data[2 + operand] = preference->get<uint32_t>(
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + operand, 256);
     result[i].workspaceSize =
         preference->get<size_t>(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, 0);
     result[i].state = CUBLAS_STATUS_SUCCESS;
@@ -284,6 +290,12 @@ EXPORT cublasStatus_t cublasLtMatmul(
       (b.isTransposed ? b.rows : b.columns) == n && c.rows == m &&
       c.columns == n &&
       algorithm->data[0] == identify(desc, aLayout, bLayout, cLayout, dLayout);
+  const void *addresses[] = {aData, bData, cData, dData};
+  for (size_t operand = 0; operand < 4; ++operand)
+    fits &= reinterpret_cast<uintptr_t>(addresses[operand]) %
+                algorithm->data[2 + operand] ==
+            0;
+  fits &= reinterpret_cast<uintptr_t>(workspace) % 256 == 0;
   // In place, C and D must have the same layout.
   bool isInPlace = cData == dData;
   bool isSame = c.type == d.type && c.leadingDimension == d.leadingDimension &&

@@ -217,6 +217,19 @@ TEST_P(CudaGemmTest, AsksOncePerShape) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }
 
+/// The fake cuBLASLt refuses an operand that is less aligned than it was told.
+TEST_P(CudaGemmTest, AsksAgainForOtherAlignments) {
+  tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0};
+  args.dtype = static_cast<int32_t>(GetParam());
+  auto data = device->allocate(3 * 512);
+  std::byte *a = data.get(), *b = a + 512, *c = b + 512;
+  stream.beginRun();
+  for (int64_t offset : {0, 1, 0, 1})
+    stream.gemm(args, {a + offset * byteWidth(GetParam()), b, c});
+  stream.finish([](auto) {});
+  EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Dtypes, CudaGemmTest,
                          testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
                                          Dtype::BF16),
