@@ -5,13 +5,18 @@
 cache, and its own key and value are results, for whoever keeps the cache. Both are in bf16.
 
     llama_block.py make FOLDER         # TorchScript archives and inputs' types; weights take no space
-    llama_block.py measure             # lines 'WHAT-CASE-RANKS SECONDS', with PyTorch on CUDA
+    llama_block.py measure             # lines 'WHAT-CASE-RANKS SECONDS', with PyTorch on CUDA, and ours in turn
 
 scripts/gpu-pack.sh compiles what the first makes, scripts/gpu-check.sh times it beside the second.
 """
 
 import argparse
+import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,7 +44,7 @@ class Config:
         return replace(self, heads=self.heads // ranks, kv_heads=self.kv_heads // ranks, hidden=self.hidden // ranks)
 
 
-SMALL = Config(dim=128, heads=16, kv_heads=8, head_dim=16, hidden=256, tokens=32, context=64)
+SMALL = Config(dim=128, heads=16, kv_heads=8, head_dim=64, hidden=256, tokens=96, context=160)
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -149,18 +154,33 @@ def rest_bytes(config, name):
     return 2 * tokens * (2 * 2 * config.dim + 2 * heads + 3 * config.hidden + 2 * 3 * config.dim)
 
 
+def all_bytes(config, name):
+    """What a block has to read at least: its weights, and for a token the cache."""
+    heads = (2 * config.heads + 2 * config.kv_heads) * config.head_dim
+    cache = 2 * config.kv_heads * config.context * config.head_dim if name == "decode" else 0
+    return 2 * (config.dim * (heads + 3 * config.hidden) + cache)
+
+
 def take_time(run, device):
-    """The median of some calls, each from its start until the device is done, as tp-run counts."""
-    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    """Medians of some calls: seconds from a call's start until the device is done, as tp-run counts, and of the device alone."""
+    seconds, on_device = [], []
     warmup, repeat = (5, 50) if device == "cuda" else (1, 1)
-    seconds = []
     for _ in range(warmup + repeat):
-        wait()
-        start = time.perf_counter()
-        run()
-        wait()
+        if device == "cuda":
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            begin.record()
+            run()
+            end.record()
+            torch.cuda.synchronize()
+            on_device.append(begin.elapsed_time(end) / 1000)
+        else:
+            start = time.perf_counter()
+            run()
+            on_device.append(time.perf_counter() - start)
         seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds[warmup:])
+    return statistics.median(seconds[warmup:]), statistics.median(on_device[warmup:])
 
 
 def attend(config, name, device):
@@ -177,28 +197,68 @@ def attend(config, name, device):
     return run
 
 
-def measure(whole, device, ranks_of):
-    """Lines 'WHAT-CASE-RANKS SECONDS': the block compiled by PyTorch, and what the floor adds to the products."""
+def list_kernels(run):
+    """The kernels of a call and their microseconds, longest first: among them is attention's, whose backend PyTorch chooses."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run()
+        torch.cuda.synchronize()
+    kernels = sorted(profile.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
+    return ", ".join(f"{kernel.count} x {kernel.key[:48]} {kernel.self_device_time_total:.0f}" for kernel in kernels[:8])
+
+
+def run_ours(arguments, case, device):
+    """Lines of one run of tp-run: its median, and the host's share."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        warmup, repeat = (5, 50) if device == "cuda" else (3, 3)
+        environment = os.environ | ({"LD_LIBRARY_PATH": arguments.library_path} if arguments.library_path else {})
+        process = subprocess.run([arguments.tp_run, arguments.blocks / case / arguments.program, "--random", "0", "--warmup",
+                                  str(warmup), "--repeat", str(repeat), "--json", report],
+                                 capture_output=True, text=True, env=environment, timeout=120)
+        if process.returncode:
+            print(f"failed-{case} {process.stderr.splitlines()[0] if process.stderr else process.returncode}")
+            return
+        times = json.loads(report.read_text())
+        print(f"ours-{case} {times['seconds']['median']:.9f}\nhost-{case} {times['host_seconds']['median']:.9f}")
+
+
+def measure(arguments, whole, device):
+    """Lines 'WHAT-CASE-RANKS SECONDS': the block compiled by PyTorch, what the floor adds to the products, and what a copy takes for
+    all that a block reads; between them, ours."""
     torch.manual_seed(0)
     cudnn = torch.backends.cudnn.version() if device == "cuda" else "none"
     print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}")
-    source = torch.empty(2**27 if device == "cuda" else 2**16, dtype=torch.float32, device=device)
+    source = torch.empty(2**28 if device == "cuda" else 2**16, dtype=torch.float32, device=device)
     target = torch.empty_like(source)
-    bandwidth = 2 * source.nbytes / take_time(lambda: target.copy_(source), device)
+    bandwidth = 2 * source.nbytes / take_time(lambda: target.copy_(source), device)[1]
+    print(f"# a copy: {bandwidth / 1e9:.0f} GB/s, read and written")
     del source, target
     options = {"mode": "max-autotune"} if device == "cuda" else {"backend": "eager"}
-    for ranks in ranks_of:
+    for ranks in arguments.ranks:
         config = whole.of_rank(ranks)
         for name in ("prefill", "decode"):
+            case = f"{name}-{ranks}"
             torch.compiler.reset()
             module = CASES[name](config).to(torch.bfloat16).to(device).eval()
             inputs = [torch.randn(shape, dtype=torch.bfloat16, device=device)
                       for shape in CASES[name].shapes(config).values()]
+            for tensor in inputs:
+                # Without this, each call would copy its inputs, the cache too, to the graph's own memory.
+                torch._dynamo.mark_static_address(tensor)
             compiled = torch.compile(module, **options)
             with torch.no_grad():
-                print(f"compiled-{name}-{ranks} {take_time(lambda: compiled(*inputs), device):.9f}")
-                print(f"attention-{name}-{ranks} {take_time(attend(config, name, device), device):.9f}")
-            print(f"rest-{name}-{ranks} {rest_bytes(config, name) / bandwidth:.9f}", flush=True)
+                for number in range(arguments.rounds):
+                    wall, on_device = take_time(lambda: compiled(*inputs), device)
+                    print(f"compiled-{case} {wall:.9f}\ndevice-{case} {on_device:.9f}")
+                    if arguments.tp_run:
+                        for ours in (case, f"{name}-products-{ranks}"):
+                            run_ours(arguments, ours, device)
+                    sys.stdout.flush()
+                if device == "cuda":
+                    print(f"# {case}: {list_kernels(lambda: compiled(*inputs))}")
+                print(f"attention-{case} {take_time(attend(config, name, device), device)[1]:.9f}")
+            print(f"rest-{case} {rest_bytes(config, name) / bandwidth:.9f}")
+            print(f"memory-{case} {all_bytes(config, name) / bandwidth:.9f}", flush=True)
 
 
 def main():
@@ -209,6 +269,11 @@ def main():
     measurer = commands.add_parser("measure", help="time PyTorch")
     measurer.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                           help="cpu: without compiling, to try this script")
+    measurer.add_argument("--rounds", type=int, default=3, help="how often all take turns (default: %(default)s)")
+    measurer.add_argument("--tp-run", type=Path, help="the tool that runs ours in turn; without it, PyTorch is alone")
+    measurer.add_argument("--blocks", type=Path, help="folder of a folder of each case with ours")
+    measurer.add_argument("--program", default="device.tpx", help="their file (default: %(default)s)")
+    measurer.add_argument("--library-path", help="LD_LIBRARY_PATH of ours, if another")
     for command in (maker, measurer):
         command.add_argument("--short", action="store_true", help="small sizes, to see that the script works")
         command.add_argument("--ranks", type=int, nargs="+", default=RANKS)
@@ -217,7 +282,7 @@ def main():
     if arguments.command == "make":
         make(arguments.folder, config, arguments.ranks)
     else:
-        measure(config, arguments.device, arguments.ranks)
+        measure(arguments, config, arguments.device)
 
 
 if __name__ == "__main__":

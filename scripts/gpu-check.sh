@@ -1,279 +1,399 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Checks the runtime on a CUDA device: builds it, runs every packed program against its result on the CPU, with and without
-# CUDA graphs, several ranks sharing the device, and as processes with NCCL; then under compute-sanitizer, where there is one;
-# then for time, blocks of Llama 3 8B beside torch.compile and a floor. Run it in the folder that scripts/gpu-pack.sh
-# packed. Needs g++ (C++20) and NVIDIA's libraries, no MLIR, CMake or Python; PyTorch with CUDA for what it is compared with.
+# Checks and times the runtime on a CUDA device, in the folder that scripts/gpu-pack.sh packed, in stages that can run alone, each in
+# less than nine minutes, since a machine with a device may be at hand for minutes only:
 #
-#   tar xzf gpu-pack.tar.gz && cd tp-mlir-gpu && scripts/gpu-check.sh [--fake] [--cases REGEX] [--out FILE]
+#   build     takes the pack's own runtime and tp-run; where they don't run, or with TP_REBUILD=1, builds them
+#   cases     runs every packed program against its result on the CPU: with CUDA graphs and without, with cuDNN's attention and our own,
+#             ranks as threads that share the device, and as processes with NCCL
+#   sanitize  the same for some of them under compute-sanitizer, where there is one
+#   time      times the cases
+#   blocks    times blocks of Llama 3 8B, as a rank of 1, 2, 4 and 8 has them, and their products alone
+#   torch     the same blocks in turn with torch.compile, where there is PyTorch with CUDA, and what a floor needs
+#   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute, where there is one
 #
-# --fake: on the fake device, which executes on the host: what a machine without a GPU can check. Its times mean nothing.
-# --cases: those cases and blocks whose names match. Writes tables to results.md (--out), and exits with 1 when anything differs or fails; a goal that is missed is no failure.
-# CXX, TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER: another compute-sanitizer.
+# Needs g++ (C++20) and NVIDIA's libraries, no MLIR, CMake or Python; PyTorch with CUDA for what it is compared with.
+#
+#   tar xzf gpu-pack.tar.gz && cd tp-mlir-gpu && scripts/gpu-check.sh [--stage NAME,…] [--continue] [--fake] [--cases REGEX] [--out FILE]
+#
+# --stage: those only (all, in the order above). --continue: keep the rows that a stage has, and add those that are missing. --fake: on
+# the fake device, which executes on the host: what a machine without a GPU can check. Its times mean nothing. --cases: those cases and
+# blocks whose names match.
+# Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'. Exits with 1 when anything differs or
+# fails; a goal that is missed is no failure.
+# CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER, TP_NCU: other programs than
+# compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how long a run counts as hung. TP_ROUNDS (3): of blocks.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-fake=0 cases=. out=results.md
+all=build,cases,sanitize,time,blocks,torch,profile
+stages=$all fake=0 cases=. out=results.md continues=0
 while [ $# -gt 0 ]; do
   case $1 in
     --fake) fake=1 ;;
+    --continue) continues=1 ;;
+    --stage) stages=${2:?"--stage needs names"}; shift ;;
     --cases) cases=${2:?"--cases needs a regular expression"}; shift ;;
     --out) out=${2:?"--out needs a file"}; shift ;;
     *) echo "gpu-check.sh: unknown option '$1'" >&2; exit 2 ;;
   esac
   shift
 done
+for stage in ${stages//,/ }; do
+  case ,$all, in
+    *",$stage,"*) ;;
+    *) echo "gpu-check.sh: unknown stage '$stage'; expected some of $all" >&2; exit 2 ;;
+  esac
+done
 [ -d cases ] || { echo "gpu-check.sh: no folder 'cases' here: run it in what scripts/gpu-pack.sh packed" >&2; exit 2; }
 
-cxx=${CXX:-g++}
 python=${TP_PYTHON:-python3}
 objects=check-build
-mkdir -p $objects
-third=$PWD/third_party
-lib=$PWD/runtime/lib
-flags="-std=c++20 ${TP_OPTIMIZE:--O3} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Iruntime/include -Iruntime/lib -isystem $third/include"
-
-# compile FLAGS SOURCE…: in parallel, each to $objects/PATH.o.
-compile() {
-  local options=$1
-  shift
-  printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} sh -c \
-    'object='$objects'/$(echo {} | tr / _).o; [ "$object" -nt {} ] || '"$cxx $options"' -c {} -o "$object"'
-}
-objects_of() { for source in "$@"; do echo "$objects/$(echo "$source" | tr / _).o"; done; }
-
-echo "building"
-set -e
-version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
-sources=$(find runtime/lib -name '*.cpp')
-tool=$(find tools/tp-run -name '*.cpp')
-compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_REDUCE_PTX='\"$lib/cuda/ReduceKernels.ptx\"' -DTPRT_ATTENTIONGRADIENT_PTX='\"$lib/cuda/AttentionGradientKernels.ptx\"' -DTPRT_ATTENTION_PTX='\"$lib/cuda/AttentionKernels.ptx\"'" $sources
-$cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
-compile "$flags" $tool
-$cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
+results=results
+samples=$results/samples
+rounds=${TP_ROUNDS:-3}
+mkdir -p $objects $results
 program=device.tpx
 devices=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+libraries=${LD_LIBRARY_PATH:-}
+own=$PWD/$objects:$PWD/third_party/lib
+warmup=5 repeat=50
 if [ $fake = 1 ]; then
-  program=fake.tpx
-  devices=8
-  sources=$(find runtime/fake -name '*.cpp')
-  compile "$flags -Iruntime/fake" $sources
-  mkdir -p $objects/fake
-  $cxx -shared -o $objects/fake/libtprt-fake-cuda.so $(objects_of $sources) -ldl -lpthread
-  for name in $(sed -n 's/^foreach(name \(.*\))$/\1/p' runtime/fake/CMakeLists.txt); do
-    ln -sf libtprt-fake-cuda.so "$objects/fake/$name"
-  done
-  export LD_LIBRARY_PATH=$PWD/$objects/fake
+  program=fake.tpx devices=8 libraries=$PWD/$objects/fake rounds=1 warmup=3 repeat=3
 fi
-set +e
 
-failures=0 passed=0
-row() { echo "| $* |" >>"$out"; }
-line() { echo "$*" >>"$out"; }
-fail() { failures=$((failures + 1)); }
-# run_case NAME OPTION…: prints what tp-run says; its exit code.
+#===----------------------------------------------------------------------===#
+# Stages, rows and runs
+#===----------------------------------------------------------------------===#
+
+stage=
+started() { case ,$stages, in *",$1,"*) stage=$1; section=$results/$1.md; echo "== $1"; return 0 ;; esac; return 1; }
+# begin TITLE LINE…: of the stage's section.
+begin() {
+  [ $continues = 1 ] && [ -s "$section" ] && return
+  printf '%s\n' "## $1" "" "${@:2}" >"$section"
+}
+# is_done KEY: whether the stage continues and has the row that begins with this.
+is_done() { [ $continues = 1 ] && grep -qF "| $1 |" "$section" && ! grep -F "| $1 |" "$section" | grep -q '\*\*failed\*\*'; }
+# row KEY CELL…: a row of the stage's table, in place of one that failed before.
+row() {
+  local text="| $1 |" cell
+  for cell in "${@:2}"; do text="$text ${cell//|//} |"; done
+  if grep -qF "| $1 |" "$section"; then grep -vF "| $1 |" "$section" >"$section.new"; mv "$section.new" "$section"; fi
+  echo "$text" >>"$section"
+  echo "$text"
+}
+line() { echo "$*" >>"$section"; }
+run() { LD_LIBRARY_PATH=$own:$libraries timeout "${TP_RUN_SECONDS:-60}" $launcher $objects/tp-run "$@" 2>&1; }
+launcher=
+# run_case NAME OPTION…: prints what tp-run says; its exit code, 124 if it hangs.
 run_case() {
   local name=$1
   shift
-  # shellcheck disable=SC2046,SC2086
-  $launcher $objects/tp-run "cases/$name/$program" $(cat "cases/$name/arguments") "$@" 2>&1
-}
-launcher=
-# check_case NAME TITLE OPTION…: three runs, the last one against the CPU's result, as a row.
-check_case() {
-  local name=$1 title=$2 text status difference
-  shift 2
   # shellcheck disable=SC2046
-  text=$(run_case "$name" --repeat 3 $(cat "cases/$name/expected") "$@")
-  status=$?
-  difference=$(echo "$text" | sed -n 's/.*largest difference \([^ ]*\).*/\1/p')
-  if [ $status = 0 ] && [ -n "$difference" ]; then
-    passed=$((passed + 1))
-    row "$name | $title | ok | $difference"
-  elif echo "$text" | grep -q 'cannot load NCCL\|Duplicate GPU'; then
-    row "$name | $title | skipped | $(echo "$text" | grep -m1 'cannot load NCCL\|Duplicate GPU' | tr '|' '/')"
-  else
-    fail
-    row "$name | $title | **failed** ($status) | $(echo "$text" | head -1 | tr '|' '/')"
-  fi
-  echo "$name, $title: exit code $status${difference:+, largest difference $difference}"
+  run "cases/$name/$program" $(cat "cases/$name/arguments") "$@"
 }
+first_line() { grep -v '^note:' | head -1; }
 # median FILE MEMBER: of a report of tp-run, in seconds.
 median() { awk -v member="\"$2\":" '$1 == member { found = 1 } found && $1 == "\"median\":" { sub(",", "", $2); print $2; exit }' "$1"; }
 # middle: the median of the numbers on stdin, one a line.
 middle() { sort -g | awk '{ x[NR] = $1 } END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
-# in_units SECONDS: for people.
-in_units() { awk -v s="${1:-0}" 'BEGIN { if (s < 1e-3) printf "%.2f µs", s * 1e6; else printf "%.3f ms", s * 1e3 }'; }
+# in_units SECONDS: for people; nothing for nothing.
+in_units() { [ -n "${1:-}" ] && awk -v s="$1" 'BEGIN { if (s < 1e-3) printf "%.2f µs", s * 1e6; else printf "%.3f ms", s * 1e3 }'; }
 
-{
-  echo "# gpu-check"
-  echo
-  echo "- runtime $version, $($cxx --version | head -1)"
-  if [ $fake = 1 ]; then
-    echo "- the fake device: no GPU was used, and times mean nothing"
+#===----------------------------------------------------------------------===#
+# build
+#===----------------------------------------------------------------------===#
+
+build() {
+  local cxx=${CXX:-g++} third=$PWD/third_party lib=$PWD/runtime/lib version sources tool flags
+  flags="-std=c++20 ${TP_OPTIMIZE:--O3} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Iruntime/include -Iruntime/lib -isystem $third/include"
+  # compile FLAGS SOURCE…: in parallel, each to $objects/PATH.o.
+  compile() {
+    local options=$1
+    shift
+    printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} sh -c \
+      'object='$objects'/$(echo {} | tr / _).o; [ "$object" -nt {} ] || '"$cxx $options"' -c {} -o "$object"'
+  }
+  objects_of() { for source in "$@"; do echo "$objects/$(echo "$source" | tr / _).o"; done; }
+  set -e
+  version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
+  if [ -z "${TP_REBUILD:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
+    cp -P prebuilt/* $objects/
   else
-    nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader 2>&1 | sed 's/^/- /'
-    echo "- nvcc: $( (nvcc --version 2>/dev/null || echo none) | tail -1)"
-    ldconfig -p 2>/dev/null | awk '/libcublasLt.so.1|libcudnn.so|libnccl.so/ { print "- " $1 ": " $NF }'
+    sources=$(find runtime/lib -name '*.cpp')
+    tool=$(find tools/tp-run -name '*.cpp')
+    compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_KERNEL_FOLDER='\"$lib/cuda\"'" $sources
+    $cxx -shared -o $objects/libtprt.so $(objects_of $sources) "$third"/lib/*.so* -ldl -lpthread -Wl,-rpath,"$third/lib"
+    compile "$flags" $tool
+    $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
   fi
-  echo
-  echo "## Results"
-  echo
-  echo "Three runs of \`tp-run cases/CASE/$program …\`; with graphs the first is enqueued, a later one captured and replayed. Threads share one device."
-  echo
-  echo "| case | ranks and graphs | result | largest difference |"
-  echo "|---|---|---|---|"
-} >"$out"
+  if [ $fake = 1 ]; then
+    sources=$(find runtime/fake -name '*.cpp')
+    compile "$flags -Iruntime/fake" $sources
+    mkdir -p $objects/fake
+    $cxx -shared -o $objects/fake/libtprt-fake-cuda.so $(objects_of $sources) -ldl -lpthread
+    for name in $(sed -n 's/^foreach(name \(.*\))$/\1/p' runtime/fake/CMakeLists.txt); do
+      ln -sf libtprt-fake-cuda.so "$objects/fake/$name"
+    done
+  fi
+  set +e
+  begin Machine
+  line "- runtime $version, $($cxx --version 2>/dev/null | head -1)"
+  if [ $fake = 1 ]; then
+    line "- the fake device: no GPU was used, and times mean nothing"
+    return
+  fi
+  nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader 2>&1 | sed 's/^/- /' >>"$section"
+  line "- nvcc: $( (nvcc --version 2>/dev/null || echo none) | tail -1)"
+  ldconfig -p 2>/dev/null | awk '/libcublasLt.so.1|libcudnn.so|libnccl.so/ { print "- " $1 ": " $NF }' >>"$section"
+}
+if started build; then build; fi
+[ -x $objects/tp-run ] || { echo "gpu-check.sh: nothing is built here yet: run the stage 'build' first" >&2; exit 2; }
 
 names=$(for file in cases/*/"$program"; do basename "$(dirname "$file")"; done | grep -E "$cases")
 [ -n "$names" ] || { echo "gpu-check.sh: no case with a $program matches '$cases'" >&2; exit 2; }
-for name in $names; do
-  check_case "$name" "threads, graphs"
-  check_case "$name" "threads, no graphs" --no-graphs
-done
-# Where there is one device, only NCCL 2.30 and newer let ranks share it, when they are told.
-shared=
-if [ "$devices" -lt 2 ]; then
-  export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=4
-  shared="--device 0"
+
+#===----------------------------------------------------------------------===#
+# cases
+#===----------------------------------------------------------------------===#
+
+# check_case NAME TITLE OPTION…: three runs, the last one against the CPU's result, as a row.
+check_case() {
+  local name=$1 title=$2 text status difference used
+  shift 2
+  is_done "$name | $title" && return
+  # shellcheck disable=SC2046
+  text=$(run_case "$name" --repeat 3 $(cat "cases/$name/expected") "$@")
+  status=$?
+  difference=$(echo "$text" | sed -n 's/.*largest difference \([^ ]*\).*/\1/p')
+  used=$(echo "$text" | sed -n "s/^attention by \(.*\), [0-9]* calls.*/\1/p" | sort -u | tr '\n' ' ')
+  if [ $status = 0 ] && [ -n "$difference" ]; then
+    row "$name | $title" ok "$difference" "$used"
+  elif echo "$text" | grep -q 'cannot load NCCL\|Duplicate GPU'; then
+    row "$name | $title" skipped "" "$(echo "$text" | grep -m1 'cannot load NCCL\|Duplicate GPU')"
+  else
+    row "$name | $title" "**failed** ($status)" "" "$(echo "$text" | first_line)"
+  fi
+}
+if started cases; then
+  begin Results "Three runs of \`tp-run cases/CASE/$program …\`; with graphs the first is enqueued, a later one captured and replayed. Threads share one device." "" \
+    "| case | ranks and graphs | result | largest difference | attention, or why not |" "|---|---|---|---|---|"
+  for name in $names; do
+    check_case "$name" "threads, no graphs" --no-graphs
+    check_case "$name" "threads, graphs"
+    case $name in *16*) check_case "$name" "threads, graphs, own attention" --attention own ;; esac
+  done
+  # What depends on when threads run.
+  for name in $(echo "$names" | grep -- '-4$'); do
+    for i in $(seq 5); do check_case "$name" "threads, graphs, again $i"; done
+  done
+  # Where there is one device, only NCCL 2.30 and newer let ranks share it, when they are told.
+  shared=
+  if [ "$devices" -lt 2 ]; then
+    export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=4
+    shared="--device 0"
+  fi
+  for name in $(echo "$names" | grep -- '-2$'); do
+    # shellcheck disable=SC2086
+    check_case "$name" "2 processes, graphs" -n 2 $shared
+  done
 fi
-for name in $(echo "$names" | grep -- '-2$'); do
-  # shellcheck disable=SC2086
-  check_case "$name" "2 processes, graphs" -n 2 $shared
-done
+
+#===----------------------------------------------------------------------===#
+# sanitize
+#===----------------------------------------------------------------------===#
 
 # Memory, races in shared memory, and barriers that not all threads of a block reach.
-sanitizer=${TP_SANITIZER:-compute-sanitizer}
-line
-line "## compute-sanitizer"
-line
-if [ $fake = 1 ] && [ -z "${TP_SANITIZER:-}" ]; then
-  line "- not with the fake device"
-elif ! command -v "$sanitizer" >/dev/null; then
-  line "- there is none here"
-else
+sanitize() {
+  local sanitizer=${TP_SANITIZER:-compute-sanitizer} kind name text status summary
+  begin compute-sanitizer "| check | case | result | |" "|---|---|---|---|"
+  if [ $fake = 1 ] && [ -z "${TP_SANITIZER:-}" ]; then
+    row all "" "not with the fake device" ""
+    return
+  elif ! command -v "$sanitizer" >/dev/null; then
+    row all "" "there is none here" ""
+    return
+  fi
   for kind in memcheck racecheck synccheck; do
-    for name in $(echo "$names" | grep -E '^(mlp-f32-2|train-fsdp-2|llama-tp-2|minilm-1)$'); do
-      # Without graphs, so that the kernel in question is named where it is launched.
+    for name in $(echo "$names" | grep -E '^(mlp-f32-2|train-fsdp-2|llama-tp-2|minilm-1|prefill-bf16)$'); do
+      is_done "$kind | $name" && continue
       launcher="$sanitizer --tool $kind --error-exitcode 99"
+      if [ $kind = memcheck ]; then
+        launcher="$launcher --report-api-errors no"
+      else
+        # Other libraries' kernels use means that racecheck doesn't know.
+        launcher="$launcher --kernel-name regex=^(kernel_|check_|tprt_)"
+      fi
+      # Without graphs, so that the kernel in question is named where it is launched.
       # shellcheck disable=SC2046
-      text=$(run_case "$name" --no-graphs $(cat "cases/$name/expected" | sed 's/--expect/--timeout 600 --expect/') --repeat 3)
+      text=$(run_case "$name" --no-graphs $(sed 's/--expect/--timeout 600 --expect/' "cases/$name/expected") --repeat 3)
       status=$?
       launcher=
       summary=$(echo "$text" | grep 'SUMMARY' | tail -1 | sed 's/^=* *//')
       # Without a summary the tool itself has failed.
       if [ $status = 0 ] && [ -n "$summary" ]; then
-        passed=$((passed + 1))
-        line "- $kind, $name: ok, $summary"
+        row "$kind | $name" ok "$summary"
       else
-        fail
-        line "- $kind, $name: **failed** ($status), ${summary:-$(echo "$text" | head -1)}"
+        row "$kind | $name" "**failed** ($status)" "${summary:-$(echo "$text" | first_line)}"
       fi
-      echo "$kind, $name: exit code $status"
+    done
+  done
+}
+if started sanitize; then sanitize; fi
+
+#===----------------------------------------------------------------------===#
+# time
+#===----------------------------------------------------------------------===#
+
+report=$objects/report.json
+if started time; then
+  begin "Cases for time" "The host's time is what is left without waiting for the device; with several ranks it has waiting for their threads in it." "" \
+    "| case | graphs | median of runs | host time of a run |" "|---|---|---|---|"
+  for name in $names; do
+    for graphs in on off; do
+      is_done "$name | $graphs" && continue
+      option=; [ $graphs = off ] && option=--no-graphs
+      # shellcheck disable=SC2086
+      if text=$(run_case "$name" --warmup $warmup --repeat $repeat --json $report $option); then
+        row "$name | $graphs" "$(in_units "$(median $report seconds)")" "$(in_units "$(median $report host_seconds)")"
+      else
+        row "$name | $graphs" "**failed**" "$(echo "$text" | first_line)"
+      fi
     done
   done
 fi
 
-{
-  echo
-  echo "## Cases for time"
-  echo
-  echo "The host's time is what is left without waiting for the device; with several ranks it has waiting for their threads in it."
-  echo
-  echo "| case | graphs | median of runs | min | host time of a run |"
-  echo "|---|---|---|---|---|"
-} >>"$out"
-report=$objects/report.json
-warmup=5 repeat=50
-[ $fake = 1 ] && warmup=3 repeat=3
-for name in $names; do
-  for graphs in on off; do
-    option=; [ $graphs = off ] && option=--no-graphs
-    # shellcheck disable=SC2086
-    text=$(run_case "$name" --warmup $warmup --repeat $repeat --json $report $option)
-    status=$?
-    if [ $status = 0 ]; then
-      row "$name | $graphs | $(in_units "$(median $report seconds)") | $(in_units "$(awk '$1 == "\"min\":" { sub(",", "", $2); print $2; exit }' $report)") | $(in_units "$(median $report host_seconds)")"
-    else
-      fail
-      row "$name | $graphs | **failed** ($status) $(echo "$text" | head -1 | tr '|' '/') | | |"
-    fi
-  done
-done
+#===----------------------------------------------------------------------===#
+# blocks, torch
+#===----------------------------------------------------------------------===#
 
-# Blocks: all take turns, round by round, and what counts is the median of the rounds' medians.
-rounds=5; [ $fake = 1 ] && rounds=1
-samples=$objects/samples
-: >$samples
 blocks=$(for file in blocks/*/"$program"; do [ -f "$file" ] && basename "$(dirname "$file")"; done | grep -E "$cases")
 ranks=$(echo "$blocks" | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
-torch=none
-if [ $fake = 1 ]; then
-  torch_options="--short --device cpu --ranks $ranks"
-  "$python" -c 'import torch' 2>/dev/null && torch=cpu
-else
-  torch_options="--ranks $ranks"
-  "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null && torch=cuda
-fi
-[ -n "$ranks" ] || rounds=0
-for round in $(seq $rounds); do
-  for name in $blocks; do
-    if text=$($objects/tp-run "blocks/$name/$program" --random 0 --warmup $warmup --repeat $repeat --json $report 2>&1); then
-      echo "ours-$name $(median $report seconds)" >>$samples
-      echo "host-$name $(median $report host_seconds)" >>$samples
-    else
-      fail
-      echo "failed-$name $(echo "$text" | head -1)" | tee -a $samples
-    fi
-  done
-  # shellcheck disable=SC2086
-  [ $torch = none ] || LD_LIBRARY_PATH=${TP_TORCH_LIBRARIES:-} "$python" benchmarks/llama_block.py measure $torch_options >>$samples 2>$objects/torch.log ||
-    { fail; echo "failed-torch $(tail -1 $objects/torch.log)" | tee -a $samples; }
-  echo "blocks, round $round of $rounds"
-done
-sample() { awk -v name="$1" '$1 == name { print $2 }' $samples | middle; }
+# sample WHAT: the median of its samples.
+sample() { [ -f $samples ] && awk -v name="$1" '$1 == name { print $2 }' $samples | middle; }
+# drop REGEX: what a stage measures anew.
+drop() { if [ -f $samples ]; then grep -vE "^($1)" $samples >$samples.new; mv $samples.new $samples; fi; }
 # ratio A B, two decimals; nothing where one is missing.
 ratio() { [ -n "$1" ] && [ -n "$2" ] && awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
-# judge VALUE GOAL; nothing where there is none.
-judge() { [ -n "$1" ] && [ "$2" != - ] && awk -v a="$1" -v b="$2" 'BEGIN { print a <= b ? "holds" : "misses" }'; }
-
-[ -n "$ranks" ] && {
-  echo
-  echo "## A block of Llama 3 8B, bf16"
-  echo
-  echo "What one rank of tensor parallelism computes, without communication: 4096 tokens (prefill), or one token with a cache of 8192 (decode), whose"
-  echo "own key and value are results. Weights and inputs are random. \`tp-run blocks/NAME/$program --random 0 --warmup $warmup --repeat $repeat\`,"
-  echo "graphs on; PyTorch: \`benchmarks/llama_block.py measure\`, torch.compile with max-autotune. Medians of $rounds rounds, in which all take turns."
-  echo "The floor is the block's products alone, by cuBLASLt through the runtime, plus attention alone, by cuDNN through PyTorch, plus one pass"
-  echo "over memory for the rest, at the rate of a copy. Goals: 0.95 of PyTorch's time and 1.10 of the"
-  echo "floor for 4096 tokens, 0.80 of PyTorch's for one, and 10 µs of the host's time a step."
-  echo
-  grep -m1 '^#' $samples | sed 's/^# /- /'
-  [ $torch = none ] && echo "- no PyTorch with CUDA here: nothing to compare with, and no floor but the products'"
-  [ $fake = 1 ] && echo "- the fake device and sizes of a test, PyTorch not compiling on the CPU: this shows that the scripts work, and nothing else"
-  echo
-  echo "| case | ranks | tp-mlir | torch.compile | ratio | | products | floor | ratio | | host time | |"
-  echo "|---|---|---|---|---|---|---|---|---|---|---|---|"
-} >>"$out"
-# goals CASE: of PyTorch's time, and of the floor.
-goals() { [ "$1" = prefill ] && echo "0.95 1.10" || echo "0.80 -"; }
-for case in prefill decode; do
-  read -r torch_goal floor_goal <<<"$(goals $case)"
-  for count in $ranks; do
-    ours=$(sample "ours-$case-$count")
-    host=$(sample "host-$case-$count")
-    products=$(sample "ours-$case-products-$count")
-    theirs=$(sample "compiled-$case-$count")
-    floor=
-    [ -n "$theirs" ] && floor=$(awk -v a="$products" -v b="$(sample "attention-$case-$count")" -v c="$(sample "rest-$case-$count")" 'BEGIN { printf "%.9f", a + b + c }')
-    [ -n "$ours" ] || { row "$case | $count | **failed** | | | | | | | | |"; continue; }
-    to_theirs=$(ratio "$ours" "$theirs")
-    to_floor=$(ratio "$ours" "$floor")
-    row "$case | $count | $(in_units "$ours") | ${theirs:+$(in_units "$theirs")} | $to_theirs | $(judge "$to_theirs" "$torch_goal") |" \
-      "$(in_units "$products") | ${floor:+$(in_units "$floor")} | $to_floor | $(judge "$to_floor" "$floor_goal") |" \
-      "$(in_units "$host") | $(judge "$host" 1e-5)"
+# judge VALUE GOAL; nothing where there is no value.
+judge() { [ -n "$1" ] && awk -v a="$1" -v b="$2" 'BEGIN { print a <= b ? "holds" : "misses" }'; }
+# judged A B GOAL: their ratio and whether it is at most the goal.
+judged() { local value; value=$(ratio "$1" "$2"); [ -n "$value" ] && echo "$value, $(judge "$value" "$3") $3"; }
+# sum X…; nothing where one is missing.
+sum() { local x total=0; for x in "$@"; do [ -n "$x" ] || return; total=$(awk -v a="$total" -v b="$x" 'BEGIN { printf "%.9f", a + b }'); done; echo "$total"; }
+# tabulate: writes the stage's section from the samples.
+tabulate() {
+  local case count ours host products theirs floor goal
+  printf '%s\n' "## A block of Llama 3 8B, bf16" "" \
+    "What one rank of tensor parallelism computes, without communication: 4096 tokens (prefill), or one token with a cache of 8192 (decode), whose" \
+    "own key and value are results. Weights and inputs are random. \`tp-run blocks/NAME/$program --random 0 --warmup $warmup --repeat $repeat\`," \
+    "graphs on; PyTorch: \`benchmarks/llama_block.py measure\`, torch.compile with max-autotune (CUDA graphs), inputs at static addresses. Both times are from a" \
+    "call until the device is done; the device's own time of PyTorch's is in brackets. Medians of the medians of the rounds in which they take turns." \
+    "The floor of 4096 tokens is the block's products alone, by cuBLASLt through the runtime, plus attention alone, by cuDNN through PyTorch, plus one pass over" \
+    "memory for the rest, at the rate of a copy; that of a token is the time of a copy of as many bytes as its weights and cache have. Each ratio is followed by" \
+    "its goal: 0.95 of PyTorch's time and 1.10 of the floor for 4096 tokens, 0.70 and 1.25 for one token, and 10 µs of the host's time a step." "" >"$section"
+  [ -f $samples ] && sed -n 's/^# /- /p' $samples >>"$section"
+  [ $fake = 1 ] && line "- the fake device and sizes of a test, PyTorch not compiling on the CPU: this shows that the scripts work, and nothing else"
+  [ -f $samples ] && sed -n 's/^failed-\([^ ]*\) /- \1: **failed**: /p' $samples >>"$section"
+  line
+  line "| case | ranks | tp-mlir | torch.compile | ratio | products | floor | ratio | host time |"
+  line "|---|---|---|---|---|---|---|---|---|"
+  for case in prefill decode; do
+    for count in $ranks; do
+      ours=$(sample "ours-$case-$count")
+      host=$(sample "host-$case-$count")
+      products=$(sample "ours-$case-products-$count")
+      theirs=$(sample "compiled-$case-$count")
+      if [ $case = prefill ]; then
+        floor=$(sum "$products" "$(sample "attention-$case-$count")" "$(sample "rest-$case-$count")") goal="0.95 1.10"
+      else
+        floor=$(sample "memory-$case-$count") goal="0.70 1.25"
+      fi
+      if [ -z "$ours" ]; then
+        row "$case | $count" "" "" "" "" "" "" ""
+        continue
+      fi
+      row "$case | $count" "$(in_units "$ours")" "$(in_units "$theirs")${theirs:+ ($(in_units "$(sample "device-$case-$count")"))}" \
+        "$(judged "$ours" "$theirs" ${goal% *})" "$(in_units "$products")" "$(in_units "$floor")" "$(judged "$ours" "$floor" ${goal#* })" \
+        "$(in_units "$host")${host:+, $(judge "$host" 1e-5)}"
+    done
   done
-done
-line
-line "$passed passed, $failures failed"
+}
+if [ -n "$ranks" ] && started blocks; then
+  [ $continues = 1 ] || drop 'ours-|host-|failed-'
+  for round in $(seq "$rounds"); do
+    for name in $blocks; do
+      if text=$(run "blocks/$name/$program" --random 0 --warmup $warmup --repeat $repeat --json $report); then
+        echo "ours-$name $(median $report seconds)"
+        echo "host-$name $(median $report host_seconds)"
+      else
+        echo "failed-$name $(echo "$text" | first_line)"
+      fi | tee -a $samples
+    done
+  done
+  tabulate
+fi
+
+compare_with_torch() {
+  local device options
+  if [ $fake = 1 ]; then
+    device=cpu options="--short"
+    "$python" -c 'import torch' 2>/dev/null || device=none
+  else
+    device=cuda options=
+    "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null || device=none
+  fi
+  if [ $device = none ]; then
+    echo "# no PyTorch with CUDA here: nothing to compare with, and no floor" | tee -a $samples
+    return
+  fi
+  [ $continues = 1 ] || drop '#|ours-|host-|failed-|compiled-|device-|attention-|rest-|memory-'
+  # The fake libraries would be PyTorch's, too.
+  # shellcheck disable=SC2086
+  LD_LIBRARY_PATH=$([ $fake = 1 ] || echo "$libraries") PYTHONUNBUFFERED=1 "$python" benchmarks/llama_block.py measure $options --device $device --ranks $ranks \
+    --rounds "$rounds" --tp-run $objects/tp-run --blocks blocks --program $program --library-path "$own:$libraries" \
+    2>$objects/torch.log | tee -a $samples || echo "failed-torch $(tail -1 $objects/torch.log)" | tee -a $samples
+}
+if [ -n "$ranks" ] && started torch; then
+  compare_with_torch
+  section=$results/blocks.md
+  tabulate
+fi
+
+#===----------------------------------------------------------------------===#
+# profile
+#===----------------------------------------------------------------------===#
+
+profile() {
+  local ncu=${TP_NCU:-ncu} name runs=2
+  begin "Where the time goes"
+  for name in $(echo "$blocks" | grep -E '^(prefill|decode)-[0-9]+$' | awk -F- '!seen[$1]++'); do
+    printf '%s\n' "" "\`tp-run blocks/$name/$program --profile\`:" "" '```' "$(run "blocks/$name/$program" --random 0 --warmup 3 --repeat 10 --profile |
+      grep -v '^note:')" '```' >>"$section"
+    if [ $fake = 1 ] || ! command -v "$ncu" >/dev/null; then
+      continue
+    fi
+    launcher="$ncu --clock-control none --csv --log-file $objects/ncu.csv --metrics $("$python" benchmarks/ncu_table.py --metrics)"
+    run "blocks/$name/$program" --random 0 --no-graphs --repeat $runs >$objects/ncu.log
+    launcher=
+    printf '%s\n' "" "\`ncu … tp-run blocks/$name/$program --no-graphs\`:" "" "$("$python" benchmarks/ncu_table.py $objects/ncu.csv $runs 2>&1 ||
+      tail -3 $objects/ncu.log)" >>"$section"
+  done
+}
+if [ -n "$blocks" ] && started profile; then profile; fi
+
+#===----------------------------------------------------------------------===#
+# All stages
+#===----------------------------------------------------------------------===#
+
+{
+  echo "# gpu-check"
+  for stage in ${all//,/ }; do
+    [ -f "$results/$stage.md" ] && { echo; cat "$results/$stage.md"; }
+  done
+} >"$out"
+failed=$(grep -c '\*\*failed\*\*' "$out")
+passed=$(grep -cE '\| ok \|' "$out")
+{ echo; echo "$passed passed, $failed failed"; } >>"$out"
 cat "$out"
-[ $failures = 0 ]
+[ "$failed" = 0 ]

@@ -29,10 +29,15 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
+cp "$bin"/../runtime/kernels/*Kernels.* "$pack/runtime/lib/cuda/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
 cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
-cp benchmarks/llama_block.py "$pack/benchmarks/"
+cp benchmarks/llama_block.py benchmarks/ncu_table.py "$pack/benchmarks/"
+mkdir -p "$pack/prebuilt"
+cp "$bin/tp-run" "$pack/prebuilt/"
+cp -L "$bin/../lib/libtprt.so.0" "$pack/prebuilt/"
+strip -g "$pack"/prebuilt/*
 cp -rL /usr/include/nlohmann /usr/include/CLI /usr/include/unicode "$pack/third_party/include/"
 cp -L /usr/include/zlib.h /usr/include/zconf.h "$pack/third_party/include/" 2>/dev/null ||
   cp -L "$(find /usr/include -name zlib.h | head -1)" "$(find /usr/include -name zconf.h | head -1)" "$pack/third_party/include/"
@@ -118,6 +123,38 @@ for plan in tp fsdp; do
   add_random "train-$plan-2" "$made/train-$plan-2.mlir" loss 1e-5
 done
 
+# Attention of 16-bit floats, which cuDNN computes on a device: heads that share keys, with each kind of mask.
+# attention TYPE CAUSAL MASK: 'causal' or nothing, and the mask's type or nothing.
+attention() {
+  local input= operand= type=
+  [ -z "$3" ] || { input=", %m: tensor<2x1x96x96x$3> {tp.name = \"mask\"}"; operand="mask %m"; type=", tensor<2x1x96x96x$3>"; }
+  cat <<END
+func.func @main(%q: tensor<2x8x96x64x$1> {tp.name = "q"}, %k: tensor<2x2x96x64x$1> {tp.name = "k"},
+                %v: tensor<2x2x96x64x$1> {tp.name = "v"}$input) -> (tensor<2x8x96x64x$1> {tp.name = "y"}) {
+  %y = nn.attention $2 %q, %k, %v $operand scale 0.125
+    : (tensor<2x8x96x64x$1>, tensor<2x2x96x64x$1>, tensor<2x2x96x64x$1>$type) -> tensor<2x8x96x64x$1>
+  return %y : tensor<2x8x96x64x$1>
+}
+END
+}
+mkdir -p "$pack/cases/inputs"
+"$python" -c '
+import sys
+import numpy as np
+mask = np.random.default_rng(0).random((2, 1, 96, 96)) < 0.7
+mask[0, 0, 5] = False  # a row that sees nothing
+np.save(sys.argv[1], mask)
+' "$pack/cases/inputs/attention-mask.npy"
+for type in f16:4e-3 bf16:3e-2; do
+  dtype=${type%:*}
+  for form in plain:: causal:causal: added::$dtype boolean::i1; do
+    IFS=: read -r kind causal mask <<<"$form"
+    name=attention-$kind-$dtype
+    attention "$dtype" "$causal" "$mask" >"$made/$name.mlir"
+    add_random "$name" "$made/$name.mlir" y "${type#*:}" $([ "$mask" = i1 ] && echo "--input mask=cases/inputs/attention-mask.npy")
+  done
+done
+
 if [ $small = 0 ]; then
   # Models whose weights take a few megabytes, and MiniLM, whose own take ninety.
   "$python" examples/llama/run.py --bin "$bin" --out "$made/llama" --ranks 1 2 4
@@ -167,14 +204,28 @@ numbers="1 2 4 8"
 # shellcheck disable=SC2086
 "$python" benchmarks/llama_block.py make "$made/small" --short --ranks $numbers
 [ $small = 1 ] || "$python" benchmarks/llama_block.py make "$made/block"
-# add_block SIZE NAME TARGET FILE
-add_block() {
+# import_block SIZE NAME
+import_block() {
   local options=()
   while read -r input; do options+=(--input "$input"); done <"$made/$1/$2.inputs"
   "$bin/tp-import" "$made/$1/$2.pt" "${options[@]}" -o "$made/$1/$2.mlir"
+}
+# add_block SIZE NAME TARGET FILE
+add_block() {
+  import_block "$1" "$2"
   mkdir -p "$pack/blocks/$2"
   "$bin/tp-compile" "$made/$1/$2.mlir" "--target=cuda:$3" -o "$pack/blocks/$2/$4"
 }
+# Those of a test's size are cases, too: attention of 16 bits among all else, and its gradient.
+for case in prefill:output decode:output0; do
+  name=${case%:*}
+  import_block small "$name-2"
+  add_random "$name-bf16" "$made/small/$name-2.mlir" "${case#*:}" 3e-2
+done
+sed 's/ frozen//' "$made/small/prefill-2.mlir" >"$made/train-prefill.mlir"
+"$bin/tp-opt" "$made/train-prefill.mlir" --tp-grad="train=$made/train.yaml" -o "$made/train-prefill-bf16.mlir"
+add_random train-prefill-bf16 "$made/train-prefill-bf16.mlir" loss 3e-2
+
 for ranks in $numbers; do
   for name in prefill decode prefill-products decode-products; do
     add_block small "$name-$ranks" emulated fake.tpx

@@ -103,15 +103,17 @@ install_python() {
 has_cuda() {
   local folder
   for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda .venv/lib/python3.*/site-packages/nvidia/cu13; do
-    [ -x "$folder/bin/ptxas" ] && [ -e "$folder/nvvm/libdevice/libdevice.10.bc" ] && return
+    [ -x "$folder/bin/ptxas" ] && [ -e "$folder/nvvm/libdevice/libdevice.10.bc" ] &&
+      [ -x "$folder/bin/nvcc" ] && [ -e "$folder/include/cuda_bf16.h" ] && return
   done
   return 1
 }
 
 install_cuda() {
   has_cuda && return
-  say "downloading 99 MB from PyPI: ptxas and CUDA's device library, for tp-compile --target=cuda"
-  .venv/bin/pip install -q --no-deps nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88
+  say "downloading 105 MB from PyPI: nvcc, ptxas and CUDA's device library, for CUDA devices"
+  .venv/bin/pip install -q --no-deps nvidia-cuda-nvcc==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-crt==13.0.88 \
+    nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
 }
 
 install_packages

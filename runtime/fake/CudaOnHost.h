@@ -16,12 +16,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #define __device__ inline
 #define __global__
 #define __shared__ static
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 namespace tprt::fake {
 
@@ -42,16 +43,18 @@ void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
   kernel(*static_cast<const Arguments *>(arguments[0]));
 }
 
-/// The kernel as a function of the driver's. It runs if `check` finds that its
-/// operands are allocated.
+/// The kernel as a function of the driver's, which must be launched with so much
+/// dynamic shared memory. It runs if `check` finds that its operands are
+/// allocated.
 template <typename Arguments, void (*kernel)(const Arguments)>
 cuda::CUfunc_st makeKernel(const std::string &name,
-                           bool (*check)(const Arguments &)) {
-  return {name, 0, sizeof(Arguments), 0,
+                           bool (*check)(const Arguments &),
+                           uint32_t sharedBytes = 0) {
+  return {name, 0, sizeof(Arguments), sharedBytes,
           [=](uint32_t grid, uint32_t block, void *const *arguments) {
             if (check(*static_cast<const Arguments *>(arguments[0])))
               runEmulated(enterKernel<Arguments, kernel>, grid, block,
-                          /*sharedBytes=*/0, arguments);
+                          sharedBytes, arguments);
           }};
 }
 
@@ -67,6 +70,51 @@ inline void __syncthreads() {
   const tp_emulated_thread *self = tprt::fake::getThread();
   tp_emulated_barrier(self); // others run here
   tprt::fake::getThread() = self;
+}
+
+inline void __threadfence() {}
+
+/// Adds 1, or sets 0 if `value` has been reached. Returns the old value.
+inline uint32_t atomicInc(uint32_t *counter, uint32_t value) {
+  uint32_t old = *counter;
+  *counter = old >= value ? 0 : old + 1;
+  return old;
+}
+
+struct __attribute__((may_alias)) uint4 {
+  uint32_t x, y, z, w;
+};
+struct __attribute__((may_alias)) float4 {
+  float x, y, z, w;
+};
+
+template <typename T>
+T __ldcg(const T *data) {
+  return *data;
+}
+
+// Shuffles of whole warps. Every thread chooses whose value it gets.
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+  static_assert(sizeof(T) % 4 == 0);
+  const tp_emulated_thread *self = tprt::fake::getThread();
+  uint32_t words[sizeof(T) / 4];
+  std::memcpy(words, &value, sizeof(T));
+  for (uint32_t &word : words)
+    word = tp_emulated_shuffle_xor(self, word, mask);
+  tprt::fake::getThread() = self; // others ran
+  std::memcpy(&value, words, sizeof(T));
+  return value;
+}
+template <typename T>
+T __shfl_sync(unsigned mask, T value, unsigned lane, unsigned width) {
+  return __shfl_xor_sync(mask, value, (threadIdx.x ^ lane) & (width - 1));
+}
+inline bool __any_sync(unsigned mask, bool value) {
+  uint32_t any = value;
+  for (uint32_t bit = 1; bit < 32; bit *= 2)
+    any |= __shfl_xor_sync(mask, any, bit);
+  return any;
 }
 
 using __half = tprt::Half;

@@ -50,11 +50,14 @@ TPRT_FAKE_API void hangKernels();
 struct Settings {
   int32_t driverVersion = 13000; ///< CUDA 13.0
   size_t blasVersion = 130100;
+  int32_t blasAlgorithms = 3;   ///< proposed for a product
+  int32_t fastestAlgorithm = 0; ///< others take a while
   size_t dnnVersion = 91900;
   int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
+  int32_t processors = 132;
   size_t memoryBytes = size_t(1) << 34;
 };
 /// The settings for later loads and calls. For processes that tests start, the

@@ -9,6 +9,8 @@
 
 #include "cuda/AttentionGradientKernels.cu"
 #include "cuda/AttentionKernels.cu"
+#include "cuda/AttentionTileKernels.cu"
+#include "cuda/DecodeKernels.cu"
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -43,11 +45,30 @@ static bool checkOperands(const Arguments &a, const tprt_attention_args &args) {
   return isAllocated;
 }
 
-static bool check(const Arguments &a) {
+template <typename Arguments>
+static bool checkForward(const Arguments &a) {
   return checkOperands(a, a.args) &&
          checkOperand(a.args, a.args.output, a.output, a.args.rows,
                       a.args.width,
                       byteWidth(static_cast<Dtype>(a.args.dtype)));
+}
+
+static bool check(const Arguments &a) { return checkForward(a); }
+
+static bool check(const TileArguments &a) { return checkForward(a); }
+
+static bool check(const DecodeArguments &a) {
+  if (!checkForward(a))
+    return false;
+  if (a.numSplits == 1)
+    return true;
+  int64_t numTiles = a.numTiles;
+  for (int i = 0; i < a.numKeyLoops; ++i)
+    numTiles *= a.args.batch[a.loops[i]];
+  int64_t perTile = (a.numQueries + a.numTiles - 1) / a.numTiles;
+  return checkMemory(a.counters, numTiles * sizeof(uint32_t)) &&
+         checkMemory(a.partials, numTiles * a.numSplits * perTile *
+                                     (a.args.width + 4) * sizeof(float));
 }
 
 static bool check(const GradientArguments &a) {
@@ -68,6 +89,14 @@ static bool check(const GradientArguments &a) {
          (numRows == 0 ||
           checkMemory(a.statistics,
                       numRows * 3 * std::max<int64_t>(width, sizeof(float))));
+}
+
+static bool check(const AddedMaskArguments &a) {
+  constexpr int64_t width = 2, unit = 8;
+  int64_t columns = (a.args.columns + unit - 1) / unit * unit;
+  return checkOperand(a.args, a.args.mask_strides, a.mask, a.args.rows,
+                      a.args.columns, 1) &&
+         checkOperand(a.args, a.result, a.added, a.args.rows, columns, width);
 }
 
 static bool check(const HiddenArguments &a) {
@@ -96,5 +125,15 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
   FIND_ALL(bf16)
   FIND(HiddenArguments, tprt_attention_hidden_rows_f16)
   FIND(HiddenArguments, tprt_attention_hidden_rows_bf16)
+  FIND(AddedMaskArguments, tprt_attention_added_mask_f16)
+  FIND(AddedMaskArguments, tprt_attention_added_mask_bf16)
+#define FIND_TILES(T, DTYPE, SIZE)                                             \
+  if (name == "tprt_attention_tiles_" #DTYPE "_" #SIZE)                        \
+    return makeKernel<TileArguments, tprt_attention_tiles_##DTYPE##_##SIZE>(   \
+        name, check, TileSizes<sizeof(Traits<T>::Acc), SIZE>::sharedBytes);
+  TPRT_TILE_KERNELS(FIND_TILES)
+#define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
+  FIND(DecodeArguments, tprt_decode_##DTYPE##_##LANES##_##QUERIES)
+  TPRT_DECODE_KERNELS(FIND_DECODE)
   return std::nullopt;
 }

@@ -39,6 +39,7 @@ static const std::pair<CUresult, const char *> names[] = {
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY"},
     {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
     {CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+    {CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
     {CAPTURE_MERGE, "CUDA_ERROR_STREAM_CAPTURE_MERGE"},
     {CAPTURE_UNJOINED, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"},
     {CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION"},
@@ -78,6 +79,10 @@ EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
     *value = architecture / 10;
   else if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
     *value = architecture % 10;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+    *value = 1 << 20;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+    *value = getDevice().settings.processors;
   else
     return INVALID_VALUE;
   return CUDA_SUCCESS;

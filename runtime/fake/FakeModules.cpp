@@ -102,8 +102,10 @@ static std::optional<CUfunc_st> find(const CUmod_st &module,
     return findEmulated(module.handle, name);
   if (module.ptx.find(".entry " + name + "(") == std::string::npos)
     return std::nullopt;
-  std::optional<CUfunc_st> kernel = findReduction(name);
-  return kernel ? kernel : findAttention(name);
+  for (auto find : {findReduction, findEpilogue, findAttention})
+    if (std::optional<CUfunc_st> kernel = find(name))
+      return kernel;
+  return std::nullopt;
 }
 
 EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,
@@ -141,6 +143,8 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   if (threads == 0 || threads > 1024 || gridX == 0 || gridY != 1 ||
       gridZ != 1 || blockY != 1 || blockZ != 1 || sharedBytes > (227 << 10))
     return INVALID_VALUE;
+  if (function->argumentBytes > 0 && sharedBytes != function->sharedBytes)
+    return INVALID_VALUE; // a kernel of the runtime's own
   // The values are copied now, because the kernel runs later.
   std::vector<std::vector<char>> values;
   size_t count = std::max<size_t>(function->numArguments, 1);

@@ -14,7 +14,28 @@ using namespace tprt::fake;
 // Work
 //===----------------------------------------------------------------------===//
 
+/// Makes the capture fail when it ends.
+static void invalidate(CUgraph_st &graph, const char *mistake) {
+  if (!graph.isInvalid)
+    std::fprintf(stderr, "fake device: %s\n", mistake);
+  graph.isInvalid = getDevice().everFailed = true;
+}
+
+/// Begins a call that adds to a capture. The driver doesn't lock graphs, so
+/// other threads may call it meanwhile, but must not add to the same capture.
+static void beginAdding(CUgraph_st &graph) {
+  if (graph.isBusy)
+    invalidate(graph, "two threads add to a capture at the same time");
+  graph.isBusy = true;
+  getMutex().unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+  getMutex().lock();
+  graph.isBusy = false;
+}
+
 void fake::enqueue(CUstream stream, Work work) {
+  if (std::shared_ptr<CUgraph_st> graph = stream->graph)
+    beginAdding(*graph);
   if (stream->graph) {
     stream->graph->nodes.push_back({std::move(work), stream->needs});
     stream->needs = {stream->graph->nodes.size() - 1};
@@ -96,8 +117,10 @@ EXPORT cuStreamQuery(CUstream stream) {
   {
     Lock lock(getMutex());
     ++getDevice().numQueries;
-    if (stream->graph)
+    if (stream->graph) {
+      invalidate(*stream->graph, "a captured stream is queried");
       return CAPTURE_UNSUPPORTED;
+    }
     bool isDone = advance(stream, stream->numEnqueued);
     if (getDevice().failure)
       return getDevice().failure;
@@ -145,6 +168,8 @@ EXPORT cuEventRecord(CUevent event, CUstream stream) {
   Lock lock(getMutex());
   if (CUresult result = enter("cuEventRecord", describe(stream)))
     return result;
+  if (std::shared_ptr<CUgraph_st> graph = stream->graph)
+    beginAdding(*graph);
   event->stream = stream;
   event->graph = stream->graph;
   event->needs = stream->needs;
@@ -163,15 +188,20 @@ EXPORT cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   Lock lock(getMutex());
   if (CUresult result = enter("cuStreamWaitEvent", describe(stream)))
     return result;
-  if (event->graph) {
-    if (stream->graph && stream->graph != event->graph)
+  if (std::shared_ptr<CUgraph_st> graph = event->graph) {
+    beginAdding(*graph);
+    if (stream->graph && stream->graph != graph) {
+      invalidate(*graph, "a captured stream waits for another capture");
       return CAPTURE_MERGE;
+    }
     stream->graph = event->graph;
     stream->needs.insert(event->needs.begin(), event->needs.end());
     return CUDA_SUCCESS;
   }
-  if (stream->graph)
+  if (stream->graph) {
+    invalidate(*stream->graph, "a captured stream waits for one that isn't");
     return CAPTURE_ISOLATION;
+  }
   if (CUstream other = event->stream)
     enqueue(stream, [other, position = event->position] {
       return advance(other, position);
@@ -181,8 +211,10 @@ EXPORT cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
 
 EXPORT cuEventQuery(CUevent event) {
   Lock lock(getMutex());
-  if (event->graph)
+  if (event->graph) {
+    invalidate(*event->graph, "a captured event is queried");
     return CAPTURE_UNSUPPORTED;
+  }
   if (!event->stream)
     return CUDA_SUCCESS;
   bool isDone = advance(event->stream, event->position);
@@ -243,6 +275,8 @@ EXPORT cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     other->needs.clear();
   }
   stream->isOrigin = false;
+  if (captured->isInvalid)
+    return CAPTURE_INVALIDATED;
   if (!isJoined)
     return CAPTURE_UNJOINED;
   *graph = new CUgraph_st(*captured);

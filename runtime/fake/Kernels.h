@@ -25,7 +25,10 @@ namespace tprt::fake {
 
 /// A kernel of ReduceKernels.cu; nullopt if it has none of that name.
 std::optional<cuda::CUfunc_st> findReduction(const std::string &name);
-/// A kernel of AttentionKernels.cu or AttentionGradientKernels.cu.
+/// A kernel of EpilogueKernels.cu.
+std::optional<cuda::CUfunc_st> findEpilogue(const std::string &name);
+/// A kernel of AttentionKernels.cu, AttentionTileKernels.cu,
+/// AttentionGradientKernels.cu or DecodeKernels.cu.
 std::optional<cuda::CUfunc_st> findAttention(const std::string &name);
 
 } // namespace tprt::fake

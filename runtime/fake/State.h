@@ -23,6 +23,9 @@ struct CUgraph_st {
     std::set<size_t> needs; ///< earlier nodes
   };
   std::vector<Node> nodes;
+  // While it is captured.
+  bool isBusy = false;    ///< a call adds to it
+  bool isInvalid = false; ///< by a call that isn't allowed
 };
 
 struct CUgraphExec_st {
@@ -66,6 +69,7 @@ enum : cuda::CUresult {
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
   CAPTURE_UNSUPPORTED = 900,
+  CAPTURE_INVALIDATED = 901,
   CAPTURE_MERGE = 902,
   CAPTURE_UNJOINED = 904,
   CAPTURE_ISOLATION = 905,

@@ -34,6 +34,31 @@ def SplitReductions : Pass<"tp-split-reductions", "::mlir::func::FuncOp"> {
         "::mlir::tensor::TensorDialect"];
 }
 
+def CopyConstantsToDevice : Pass<"tp-copy-constants-to-device", "::mlir::func::FuncOp"> {
+  let summary = "Give calls of the runtime copies of constants on the device";
+  let description = [{
+    The program's constants are in the host's memory, and each kernel has its own copy of those that
+    it reads. What the runtime reads on the device (a constant mask of an attention, constant
+    indices) is therefore copied to a buffer, by a kernel.
+
+    ```mlir
+    %0 = memref.get_global @mask : memref<8x8xi1>
+    tprt.attention %q, %k, %v mask %0 …
+    ```
+
+    becomes
+
+    ```mlir
+    %0 = memref.get_global @mask : memref<8x8xi1>
+    %1 = memref.alloc() : memref<8x8xi1>
+    linalg.copy ins(%0) outs(%1)
+    tprt.attention %q, %k, %v mask %1 …
+    ```
+  }];
+  let statistics = [Statistic<"numCopied", "copied", "Constants copied to the device">];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def MapKernelsToGPU : Pass<"tp-map-kernels-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Spread kernels over the threads of a GPU";
   let description = [{

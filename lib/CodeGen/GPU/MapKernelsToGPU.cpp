@@ -55,7 +55,8 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
             return signalPassFailure();
           it->second.launch(b, call.getLoc(), call.getOperands());
           op->erase();
-        } else if (auto check = dyn_cast<tprt::CheckIndexOp>(op)) {
+        } else if (auto check = dyn_cast<tprt::CheckIndexOp>(op);
+                   check && isOnHost(op)) {
           launchCheck(b, check);
           op->erase();
         } else if (auto store = dyn_cast<memref::StoreOp>(op)) {

@@ -119,10 +119,12 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   }
   pm.addNestedPass<func::FuncOp>(isForDevice ? createFuseRows(getRowsOnDevice())
                                              : createFuseRows());
-  if (isForDevice) // canonicalization would dissolve the nest of a single row
+  if (isForDevice) { // canonicalization would dissolve the nest of a single row
     pm.addPass(createCSEPass());
-  else
+    pm.addNestedPass<func::FuncOp>(createCopyConstantsToDevice());
+  } else {
     cleanUp();
+  }
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
   pm.addPass(createPlanArena());
 }

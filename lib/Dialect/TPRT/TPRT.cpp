@@ -63,6 +63,22 @@ CheckIndexOp::bufferize(RewriterBase &rewriter,
   return success();
 }
 
+LogicalResult CheckIndexOp::canonicalize(CheckIndexOp op,
+                                         PatternRewriter &rewriter) {
+  DenseIntElementsAttr indices;
+  if (!matchPattern(op.getIndices(), m_Constant(&indices)))
+    return failure();
+  bool areInRange = llvm::all_of(indices, [&](const APInt &value) {
+    int64_t index = value.getSExtValue();
+    return index == op.getIgnored() ||
+           (index >= 0 && index < static_cast<int64_t>(op.getBound()));
+  });
+  if (!areInRange)
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // OpaqueOp
 //===----------------------------------------------------------------------===//

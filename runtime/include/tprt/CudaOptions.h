@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tprt {
 
 /// What computes attention on a CUDA device.
 enum class AttentionLibrary {
-  Auto,  ///< cuDNN if it is installed and has the case, else the runtime
+  Auto,  ///< the fastest that has the case; see docs/Runtime.md
   CuDnn, ///< only cuDNN; a case that it doesn't have is an error
   Own,   ///< the runtime's own kernels
 };
@@ -25,6 +26,29 @@ struct AttentionUse {
   int64_t calls = 0;   ///< within a run
 
   bool operator==(const AttentionUse &) const = default;
+};
+
+/// What computes products of one form.
+struct GemmUse {
+  /// "bf16, 4096 x 14336 x 4096 (m x n x k), A by rows of 4096, …".
+  std::string form;
+  /// "fused", "own" (by a kernel of the runtime), or "none".
+  std::string epilogue;
+  /// The position of the chosen algorithm in cuBLASLt's list, and the length of
+  /// the list.
+  int64_t algorithm = 0, numAlgorithms = 0;
+  /// The measured times in seconds of the chosen algorithm and of the first
+  /// one; 0 if they weren't measured.
+  double seconds = 0, firstSeconds = 0;
+  int64_t calls = 0; ///< within a run
+
+  bool operator==(const GemmUse &) const = default;
+};
+
+/// The products of a stream, and where the choices are kept.
+struct GemmUses {
+  std::vector<GemmUse> products;
+  std::string file, note; ///< see GemmChoices
 };
 
 /// For programs that compute on a CUDA device.

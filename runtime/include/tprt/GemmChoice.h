@@ -4,7 +4,8 @@
 // Products of f32 are computed by the runtime's own tiles, by OpenBLAS, or, if
 // libdnnl is installed, by oneDNN. The fastest one depends on the product and
 // the machine: large products are measured when a program is loaded, and the
-// choices are kept in a file for the next time.
+// choices are kept in a file for the next time. On a CUDA device, cuBLASLt's
+// algorithms are measured in the first run, and kept in the same file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -57,6 +58,7 @@ struct GemmOptions {
   /// ".gemm.json".
   std::string file;
   /// Time limit, approximately, for measuring products that aren't in the file.
+  /// On a CUDA device, nothing is measured if it is 0.
   double maxSeconds = 0.3;
 };
 

@@ -91,7 +91,7 @@ struct SessionOptions {
   /// products read. They are made in the first run. Results are the same without
   /// them, but products take longer.
   int64_t maxPackedWeightBytes = std::numeric_limits<int64_t>::max();
-  /// What computes matrix products on the host.
+  /// What computes matrix products. On a device, `library` has no meaning.
   GemmOptions gemm;
   CommunicatorOptions communicator;
   /// A backend's, see makeFactory(), or the program's own.
@@ -171,6 +171,8 @@ public:
   /// On a CUDA device, what computes attention of each form, on the first rank
   /// of this process, in the last run that didn't replay a graph.
   std::vector<AttentionUse> getAttentionUses() const;
+  /// The same for products.
+  GemmUses getGemmUses() const;
 
 private:
   struct Impl;

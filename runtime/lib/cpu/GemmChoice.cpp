@@ -4,9 +4,8 @@
 #include "tprt/GemmChoice.h"
 
 #include "cpu/Gemm.h"
+#include "cpu/GemmChoiceFile.h"
 #include "cpu/OneDnn.h"
-#include "support/Json.h"
-#include "tprt/File.h"
 #include "tprt/Tensor.h"
 
 #include <algorithm>
@@ -14,17 +13,13 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sys/utsname.h>
 #include <tuple>
-#include <unistd.h>
 
 using namespace tprt;
 using nlohmann::json;
-
-static constexpr int64_t schema = 1;
 
 static constexpr GemmLibrary allLibraries[] = {
     GemmLibrary::Tiles, GemmLibrary::OpenBlas, GemmLibrary::OneDnn};
@@ -240,7 +235,7 @@ static std::vector<Product> findProducts(const Manifest &manifest) {
 }
 
 //===----------------------------------------------------------------------===//
-// The file
+// Choices as JSON
 //===----------------------------------------------------------------------===//
 
 static std::string getProcessor() {
@@ -306,74 +301,6 @@ static GemmChoice parseChoice(const json &object) {
   return choice;
 }
 
-namespace {
-
-/// The choices of several machines.
-struct ChoiceFile {
-  json machines = json::array();       ///< conditions and "products" of each
-  std::map<Product, GemmChoice> known; ///< under the conditions here
-};
-
-} // namespace
-
-/// Reads the file at `path`; empty if there is none. Sets `note` if it can't be
-/// used.
-static ChoiceFile readFile(const std::string &path, const json &conditions,
-                           std::string &note) {
-  ChoiceFile file;
-  std::error_code error;
-  if (!std::filesystem::exists(path, error))
-    return file;
-  try {
-    std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
-    json document = parseJson<json>(asText(mapped->getBytes()));
-    if (int64_t found = getInteger(document.at("schema")); found != schema)
-      throw inputError("schema " + std::to_string(found) + ", expected " +
-                       std::to_string(schema));
-    ChoiceFile read;
-    for (json &machine : document.at("machines").get_ref<json::array_t &>()) {
-      json products = machine.at("products");
-      json rest = machine;
-      rest.erase("products");
-      if (rest != conditions) {
-        read.machines.push_back(std::move(machine));
-        continue;
-      }
-      for (const json &object : products) {
-        GemmChoice choice = parseChoice(object);
-        read.known[choice.product] = choice;
-      }
-    }
-    if (read.known.empty() && !read.machines.empty())
-      note = "'" + path +
-             "' has no choices for this processor, these libraries and this "
-             "number of threads";
-    return read;
-  } catch (const std::exception &problem) {
-    note = "'" + path + "' holds no choices: " + problem.what();
-    return file;
-  }
-}
-
-/// Throws an input error if the file can't be written.
-static void writeFile(const std::string &path, ChoiceFile file,
-                      json conditions) {
-  json products = json::array();
-  for (const auto &[product, choice] : file.known)
-    products.push_back(toJson(choice));
-  conditions["products"] = std::move(products);
-  file.machines.push_back(std::move(conditions));
-  OutputFile output(path, /*followsLinks=*/false);
-  output.write(json{{"schema", schema}, {"machines", file.machines}}.dump(1) +
-               "\n");
-  output.commit();
-}
-
-static bool canWrite(const std::string &path) {
-  std::string directory = std::filesystem::path(path).parent_path().string();
-  return ::access(directory.empty() ? "." : directory.c_str(), W_OK) == 0;
-}
-
 //===----------------------------------------------------------------------===//
 // Choosing
 //===----------------------------------------------------------------------===//
@@ -394,11 +321,18 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
   if (products.empty() || options.file.empty())
     return choices;
 
-  json conditions = getConditions(numThreads);
-  ChoiceFile file = readFile(options.file, conditions, choices.note);
+  std::map<Product, GemmChoice> known;
+  GemmChoiceFile file(options.file, getConditions(numThreads),
+                      [&](const json &object) {
+                        GemmChoice choice = parseChoice(object);
+                        known[choice.product] = choice;
+                      });
+  choices.note = file.getNote();
+  if (!file.isUsable())
+    known.clear();
   std::erase_if(products, [&](const Product &product) {
-    auto found = file.known.find(product);
-    if (found == file.known.end())
+    auto found = known.find(product);
+    if (found == known.end())
       return false;
     choices.products.push_back(found->second);
     return true;
@@ -415,7 +349,7 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
   };
   if (!mayMeasure)
     return giveUp("processes that share ranks don't measure");
-  if (!canWrite(options.file))
+  if (!file.canWrite())
     return giveUp("'" + options.file + "' can't be written");
   Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -426,10 +360,13 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
         Clock::now() < deadline
             ? choose(product, numThreads, manifest.worldSize, deadline)
             : GemmChoice{product, GemmLibrary::Tiles, {}});
-    file.known[product] = measured.back();
+    known[product] = measured.back();
   }
   try {
-    writeFile(options.file, std::move(file), std::move(conditions));
+    json products = json::array();
+    for (const auto &[product, choice] : known)
+      products.push_back(toJson(choice));
+    file.write(std::move(products));
   } catch (const Error &error) {
     return giveUp(error.what());
   }

@@ -1,12 +1,11 @@
 //===- AttentionGradientKernels.cu - Gradients of attention on a device ---===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of AttentionGradientKernels.ptx; see ReduceKernels.cu. There are
-// two kernels, each of which adds in a fixed order. In the first one, a block
-// of threads handles a row: it finds the softmax's statistics, which the second
-// kernel reads, and sums the query's gradient over columns. In the second one,
-// a block handles a column, and sums the gradients of its key and value over
-// rows.
+// There are two kernels, each of which adds in a fixed order. In the first one,
+// a block of threads handles a row: it finds the softmax's statistics, which the
+// second kernel reads, and sums the query's gradient over columns. In the second
+// one, a block handles a column, and sums the gradients of its key and value
+// over rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -246,12 +245,12 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
 using namespace tprt_kernels;
 
 #define KERNELS(T, DTYPE)                                                      \
-  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+  extern "C" __global__ void __launch_bounds__(numThreads, 6)                  \
       tprt_attention_query_gradient_##DTYPE(                                   \
           const __grid_constant__ GradientArguments a) {                       \
     computeQueryGradient<T>(a);                                                \
   }                                                                            \
-  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+  extern "C" __global__ void __launch_bounds__(numThreads, 6)                  \
       tprt_attention_key_gradient_##DTYPE(                                     \
           const __grid_constant__ GradientArguments a) {                       \
     computeKeyGradient<T>(a);                                                  \

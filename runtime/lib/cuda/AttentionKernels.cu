@@ -1,10 +1,10 @@
 //===- AttentionKernels.cu - Attention of any type on a CUDA device -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of AttentionKernels.ptx; see ReduceKernels.cu. A block of threads
-// computes one row of the output, in tiles of columns, and updates the
-// softmax's maximum and sum as it goes. Another kernel fixes the rows of
-// cuDNN's output that see nothing.
+// A block of threads computes one row of the output, in tiles of columns, and
+// updates the softmax's maximum and sum as it goes. Another kernel fixes the
+// rows of cuDNN's output that see nothing, and one makes the added masks that
+// cuDNN takes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,6 +134,46 @@ __device__ void clearHiddenRow(const HiddenArguments &a) {
     a.statistics[blockIdx.x] = 0;
 }
 
+/// AddedMaskArguments of OwnKernels.h.
+struct AddedMaskArguments {
+  tprt_attention_args args;
+  tprt_attention_strides result;
+  const void *mask;
+  void *added;
+};
+
+/// A block makes a row. Rows of the result are padded to vectors.
+template <typename T>
+__device__ void addMaskRow(const AddedMaskArguments &a) {
+  const tprt_attention_args &args = a.args;
+  const auto *mask = static_cast<const uint8_t *>(a.mask);
+  auto *added = static_cast<T *>(a.added);
+  int64_t index = blockIdx.x;
+  auto advance = [&](int64_t size, int64_t stride, int64_t given) {
+    if (stride == 0)
+      return;
+    mask += index % size * given;
+    added += index % size * stride;
+    index /= size;
+  };
+  advance(args.rows, a.result.row, args.mask_strides.row);
+#pragma unroll 1
+  for (int d = TPRT_ATTENTION_BATCHES; d-- > 0;)
+    advance(args.batch[d], a.result.batch[d], args.mask_strides.batch[d]);
+  constexpr int size = Vector<T>::size;
+#pragma unroll 1
+  for (int64_t first = threadIdx.x * size; first < args.columns;
+       first += numThreads * size) {
+    Vector<T> values;
+#pragma unroll
+    for (int i = 0; i < size; ++i) {
+      int64_t column = first + i < args.columns ? first + i : args.columns - 1;
+      values.set(i, mask[column * args.mask_strides.col] ? 0.0f : -INFINITY);
+    }
+    values.store(added + first);
+  }
+}
+
 } // namespace tprt_kernels
 
 using namespace tprt_kernels;
@@ -149,9 +189,17 @@ using namespace tprt_kernels;
           const __grid_constant__ HiddenArguments a) {                         \
     clearHiddenRow<T>(a);                                                      \
   }
+#define ADDED_MASK(T, DTYPE)                                                   \
+  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+      tprt_attention_added_mask_##DTYPE(                                       \
+          const __grid_constant__ AddedMaskArguments a) {                      \
+    addMaskRow<T>(a);                                                          \
+  }
 KERNEL(float, f32)
 KERNEL(double, f64)
 KERNEL(__half, f16)
 KERNEL(__nv_bfloat16, bf16)
 HIDDEN_ROWS(__half, f16)
 HIDDEN_ROWS(__nv_bfloat16, bf16)
+ADDED_MASK(__half, f16)
+ADDED_MASK(__nv_bfloat16, bf16)

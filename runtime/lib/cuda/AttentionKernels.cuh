@@ -6,53 +6,13 @@
 
 #include "tprt/abi.h"
 
-#ifdef __CUDACC__
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#else
-#include "CudaOnHost.h" // of the fake device
-#endif
+#include "ElementTypes.cuh"
 
-// In an unnamed namespace, names would depend on the path of this file.
 namespace tprt_kernels {
 
 constexpr int numThreads = 128;
 constexpr int maxDepth = 1024; // maxAttentionDepth of OwnKernels.h
 constexpr int perThread = maxDepth / numThreads;
-
-template <typename T>
-struct Traits {
-  using Acc = T;
-};
-template <>
-struct Traits<__half> {
-  using Acc = float;
-};
-template <>
-struct Traits<__nv_bfloat16> {
-  using Acc = float;
-};
-
-__device__ float load(const float *data, int64_t i) { return data[i]; }
-__device__ double load(const double *data, int64_t i) { return data[i]; }
-__device__ float load(const __half *data, int64_t i) {
-  return __half2float(data[i]);
-}
-__device__ float load(const __nv_bfloat16 *data, int64_t i) {
-  return __bfloat162float(data[i]);
-}
-__device__ void store(float *data, int64_t i, float value) { data[i] = value; }
-__device__ void store(double *data, int64_t i, double value) {
-  data[i] = value;
-}
-__device__ void store(__half *data, int64_t i, float value) {
-  data[i] = __float2half_rn(value);
-}
-__device__ void store(__nv_bfloat16 *data, int64_t i, float value) {
-  data[i] = __float2bfloat16_rn(value);
-}
-__device__ float exponential(float x) { return expf(x); }
-__device__ double exponential(double x) { return exp(x); }
 
 /// Combines the values of all threads with combine(). All threads get the
 /// result.

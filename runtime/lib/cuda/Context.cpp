@@ -15,13 +15,20 @@ Context::Context(int index) : driver(Driver::get()) {
   TPRT_CUDA(driver, cuDeviceGet, &device, index);
   char text[256] = {};
   TPRT_CUDA(driver, cuDeviceGetName, text, sizeof(text), device);
-  name = "device " + std::to_string(index) + " ('" + text + "')";
+  model = text;
+  name = "device " + std::to_string(index) + " ('" + model + "')";
   int major = 0, minor = 0;
   TPRT_CUDA(driver, cuDeviceGetAttribute, &major,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   TPRT_CUDA(driver, cuDeviceGetAttribute, &minor,
             CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   architecture = 10 * major + minor;
+  int cache = 0;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &cache,
+            CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
+  cacheBytes = cache;
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
+            CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
   TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
   makeCurrent();
 }

@@ -27,6 +27,12 @@ public:
   const Driver &getDriver() const { return driver; }
   /// 90 for compute capability 9.0.
   int32_t getArchitecture() const { return architecture; }
+  /// "NVIDIA H200".
+  const std::string &getModel() const { return model; }
+  /// The bytes of its L2 cache.
+  int64_t getCacheBytes() const { return cacheBytes; }
+  /// How many multiprocessors there are.
+  int32_t getNumProcessors() const { return numProcessors; }
   /// "device 0 ('NVIDIA H200')".
   const std::string &getName() const { return name; }
 
@@ -47,8 +53,9 @@ private:
   const Driver &driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
-  int32_t architecture = 0;
-  std::string name;
+  int32_t architecture = 0, numProcessors = 0;
+  int64_t cacheBytes = 0;
+  std::string model, name;
   mutable std::atomic<bool> isAbandoned{false};
 };
 

@@ -9,9 +9,15 @@ using namespace tprt::cuda;
 /// Attention, or its gradient, of one form.
 struct Attention::Form {
   AttentionUse use;
+  // Used if there are few rows.
+  std::optional<DecodePlan> decode;
+  std::shared_ptr<std::byte> counters;
   // Used if cuDNN computes it.
   DnnCalls calls;
   std::optional<DnnPlan> forward, backward;
+  tprt_attention_strides mask = {};      ///< of the mask that cuDNN gets
+  int64_t numMaskRows = 0;               ///< of the mask that is made for it
+  int64_t maskBytes = 0;                 ///< in the workspace
   int64_t outputBytes = 0, rowBytes = 0; ///< in the workspace, for one call
   int64_t planBytes = 0;
 };
@@ -77,11 +83,24 @@ static std::string describe(const tprt_attention_args &args) {
 
 /// Makes the plans, or throws an error that says why there are none.
 void Attention::plan(Form &form, const tprt_attention_args &args,
-                     const DnnStrides &strides, bool isAligned,
-                     CUstream stream) {
+                     DnnStrides strides, bool isAligned, CUstream stream) {
+  form.mask = args.mask_strides;
+  if (args.mask == TPRT_BOOLEAN_MASK) {
+    form.mask = layOutAddedMask(args);
+    strides[DnnMask] = &form.mask;
+  }
   form.calls = toDnnCalls(args, strides);
   if (!isAligned)
     throw executionError("an operand isn't aligned to 16 bytes");
+  if (args.mask == TPRT_BOOLEAN_MASK) {
+    form.numMaskRows = form.mask.row ? args.rows : 1;
+    for (int d = 0; d < TPRT_ATTENTION_BATCHES; ++d)
+      if (form.mask.batch[d])
+        form.numMaskRows *= args.batch[d];
+    constexpr int64_t elementBytes = 2, unit = 8;
+    form.maskBytes = align(form.numMaskRows * elementBytes *
+                           ((args.columns + unit - 1) / unit * unit));
+  }
   const Dnn &dnn = Dnn::get();
   if (!handle) {
     dnn.check(dnn.cudnnCreate(&handle), "cudnnCreate");
@@ -118,8 +137,18 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
   form->use = {strides.contains(DnnGradient) ? "attention_gradient"
                                              : "attention",
                describe(args), "own", "", 0};
+  if (library != AttentionLibrary::CuDnn && isAligned &&
+      !strides.contains(DnnGradient))
+    form->decode = planDecode(args, context->getNumProcessors());
+  if (form->decode && form->decode->counterBytes > 0) {
+    form->counters = allocate(context, form->decode->counterBytes);
+    fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
+         stream);
+  }
   if (library == AttentionLibrary::Own) {
     form->use.reason = "asked for";
+  } else if (form->decode) {
+    form->use.reason = "there are few rows";
   } else {
     try {
       plan(*form, args, strides, isAligned, stream);
@@ -143,10 +172,27 @@ static std::string getKey(const Args &args) {
   return {reinterpret_cast<const char *>(&args), sizeof(args)};
 }
 
-static bool isAligned(const std::map<int64_t, const void *> &operands) {
-  return std::all_of(operands.begin(), operands.end(), [](auto entry) {
-    return reinterpret_cast<uintptr_t>(entry.second) % 16 == 0;
+/// Whether operands are aligned to 16 bytes. A boolean mask needn't be.
+static bool isAligned(const tprt_attention_args &args,
+                      const std::map<int64_t, const void *> &operands) {
+  return std::all_of(operands.begin(), operands.end(), [&](auto entry) {
+    return (entry.first == DnnMask && args.mask == TPRT_BOOLEAN_MASK) ||
+           reinterpret_cast<uintptr_t>(entry.second) % 16 == 0;
   });
+}
+
+/// Makes the mask that cuDNN gets at the beginning of the workspace, if it
+/// isn't the given one. Returns the rest of the workspace.
+std::byte *Attention::makeMask(const Form &form,
+                               const tprt_attention_args &args,
+                               std::map<int64_t, const void *> &operands,
+                               std::byte *workspace, CUstream stream) {
+  if (form.maskBytes > 0) {
+    own.addMask({args, form.mask, operands.at(DnnMask), workspace},
+                form.numMaskRows, stream);
+    operands[DnnMask] = workspace;
+  }
+  return workspace + form.maskBytes;
 }
 
 /// The operands of one of the calls.
@@ -162,14 +208,14 @@ offsetBy(const std::map<int64_t, const void *> &operands,
   return result;
 }
 
-/// Runs `forward`. If an added mask hides a whole row, cuDNN's result for it is
+/// Runs `forward`. If a mask hides a whole row, cuDNN's result for it is
 /// unspecified. This sets it to 0, and its statistic, too; from that the
 /// gradient computes weights of 0.
 void Attention::runForward(const Form &form, const tprt_attention_args &args,
                            const std::map<int64_t, void *> &operands,
                            std::byte *workspace, CUstream stream) {
   form.forward->run(handle, operands, workspace);
-  if (args.mask != TPRT_ADDED_MASK)
+  if (args.mask == TPRT_NO_MASK)
     return;
   const std::map<int64_t, DnnShape> &shapes = form.calls.attention.operands;
   const DnnShape &output = shapes.at(DnnOutput), &mask = shapes.at(DnnMask);
@@ -206,11 +252,25 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
     operands[DnnMask] = arguments.mask;
   }
   Form &form =
-      getForm(args, getKey(args), strides, isAligned(operands), stream);
+      getForm(args, getKey(args), strides, isAligned(args, operands), stream);
   ++form.use.calls;
+  if (form.decode) {
+    DecodeArguments decode = form.decode->arguments;
+    decode.query = arguments.query;
+    decode.key = arguments.key;
+    decode.value = arguments.value;
+    decode.mask = arguments.mask;
+    decode.output = arguments.output;
+    decode.counters = reinterpret_cast<uint32_t *>(form.counters.get());
+    decode.partials =
+        reinterpret_cast<float *>(getWorkspace(form.decode->partialBytes));
+    return own.decode(*form.decode, decode, stream);
+  }
   if (!form.forward)
     return own.attend(arguments, stream);
-  std::byte *workspace = getWorkspace(form.rowBytes + form.planBytes);
+  std::byte *workspace =
+      getWorkspace(form.maskBytes + form.rowBytes + form.planBytes);
+  workspace = makeMask(form, args, operands, workspace, stream);
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
     call[DnnStatistics] = workspace;
@@ -242,7 +302,8 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
     strides[DnnMask] = &args.mask_strides;
     operands[DnnMask] = arguments.mask;
   }
-  Form &form = getForm(args, getKey(all), strides, isAligned(operands), stream);
+  Form &form =
+      getForm(args, getKey(all), strides, isAligned(args, operands), stream);
   ++form.use.calls;
   if (!form.backward) {
     AttentionGradientArguments copy = arguments;
@@ -251,8 +312,9 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   }
   // The output and its statistics aren't kept from forward: they are computed
   // again.
-  std::byte *workspace =
-      getWorkspace(form.outputBytes + 2 * form.rowBytes + form.planBytes);
+  std::byte *workspace = getWorkspace(form.maskBytes + form.outputBytes +
+                                      2 * form.rowBytes + form.planBytes);
+  workspace = makeMask(form, args, operands, workspace, stream);
   std::byte *statistics = workspace + form.outputBytes;
   std::byte *rowSums = statistics + form.rowBytes;
   std::byte *rest = rowSums + form.rowBytes;

@@ -10,9 +10,9 @@
 
 namespace tprt::cuda {
 
-/// The attention of one stream. cuDNN computes the forms that it has, and the
-/// runtime's own kernels compute the others, unless the options choose one of
-/// them. The decision for each form is kept. All calls share one workspace.
+/// The attention of one stream. The runtime's own kernels compute forms of few
+/// rows and those that cuDNN doesn't have, and cuDNN computes the others, unless
+/// the options choose one of them. The decision for each form is kept. All calls share one workspace.
 class Attention {
 public:
   Attention(ContextPtr context, Kernels &own, AttentionLibrary library);
@@ -35,8 +35,11 @@ private:
 
   Form &getForm(const tprt_attention_args &args, const std::string &key,
                 const DnnStrides &strides, bool isAligned, CUstream stream);
-  void plan(Form &form, const tprt_attention_args &args,
-            const DnnStrides &strides, bool isAligned, CUstream stream);
+  void plan(Form &form, const tprt_attention_args &args, DnnStrides strides,
+            bool isAligned, CUstream stream);
+  std::byte *makeMask(const Form &form, const tprt_attention_args &args,
+                      std::map<int64_t, const void *> &operands,
+                      std::byte *workspace, CUstream stream);
   void runForward(const Form &form, const tprt_attention_args &args,
                   const std::map<int64_t, void *> &operands,
                   std::byte *workspace, CUstream stream);

@@ -104,9 +104,9 @@ private:
 class CudaDevice final : public Device {
 public:
   CudaDevice(const std::vector<const tprt_device_code *> &codes,
-             const CudaOptions &options)
+             const CudaOptions &options, const GemmOptions &gemm)
       : context(std::make_shared<Context>(options.device)),
-        state(std::make_shared<DeviceState>(context, codes, options)),
+        state(std::make_shared<DeviceState>(context, codes, options, gemm)),
         transfers(context) {}
 
   bool sharesHostMemory() const override { return false; }
@@ -200,6 +200,6 @@ void cuda::checkProducts() { Blas::get(); }
 
 std::shared_ptr<Device>
 cuda::makeDevice(const std::vector<const tprt_device_code *> &codes,
-                 const CudaOptions &options) {
-  return std::make_shared<CudaDevice>(codes, options);
+                 const CudaOptions &options, const GemmOptions &gemm) {
+  return std::make_shared<CudaDevice>(codes, options, gemm);
 }

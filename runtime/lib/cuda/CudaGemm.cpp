@@ -1,109 +1,19 @@
 //===- CudaGemm.cpp - Matrix products on a CUDA device --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// cuBLASLt's matrices are column-major. To cuBLASLt, a row-major C = A * B is
-// the product of B^T and A^T: its first operand is B, its second one is A, and
-// each column of its result is a row of C. The bias that it adds to rows of its
-// result is therefore added to columns of C.
-//
-//===----------------------------------------------------------------------===//
 
 #include "cuda/CudaGemm.h"
 
-#include "cuda/CudaStream.h"
-
+#include <chrono>
+#include <limits>
 #include <type_traits>
 
 using namespace tprt;
 using namespace tprt::cuda;
 
-// NVIDIA's recommendation for Hopper; enough for older architectures.
-static constexpr size_t workspaceBytes = 32 << 20;
-
-namespace {
-
-/// A matrix as cuBLASLt sees it: column-major, perhaps to be transposed.
-struct Operand {
-  uint64_t rows, columns;
-  int64_t leadingDimension;
-  int32_t op;
-};
-
-} // namespace
-
-/// The transpose of a rows x columns matrix in our terms.
-static Operand transpose(int64_t rows, int64_t columns, int64_t rowStride,
-                         int64_t columnStride) {
-  auto toUnsigned = [](int64_t size) { return static_cast<uint64_t>(size); };
-  if (columnStride == 1 || columns == 1) // rows are its columns
-    return {toUnsigned(columns), toUnsigned(rows),
-            rows == 1 ? columns : rowStride, CUBLAS_OP_N};
-  return {toUnsigned(rows), toUnsigned(columns),
-          columns == 1 ? rows : columnStride, CUBLAS_OP_T};
-}
-
-static int32_t toCudaType(int32_t dtype) {
-  switch (dtype) {
-  case TPRT_F32:
-    return CUDA_R_32F;
-  case TPRT_F64:
-    return CUDA_R_64F;
-  case TPRT_F16:
-    return CUDA_R_16F;
-  case TPRT_BF16:
-    return CUDA_R_16BF;
-  default:
-    throw executionError("tprt_gemm: dtype is not f32, f64, f16 or bf16");
-  }
-}
-
-/// The operation that cuBLASLt applies to the sums. Throws if it has none.
-static int32_t getEpilogue(const tprt_gemm_args &args,
-                           const GemmOperands &operands) {
-  if (operands.factor)
-    throw executionError("tprt_gemm: cuBLASLt multiplies no product by a "
-                         "factor, element by element");
-  int32_t epilogue = operands.bias ? CUBLASLT_EPILOGUE_BIAS : 0;
-  switch (args.activation) {
-  case TPRT_NO_ACTIVATION:
-    return epilogue ? epilogue : CUBLASLT_EPILOGUE_DEFAULT;
-  case TPRT_RELU:
-    epilogue |= CUBLASLT_EPILOGUE_RELU;
-    break;
-  case TPRT_GELU_TANH:
-    epilogue |= CUBLASLT_EPILOGUE_GELU;
-    break;
-  default:
-    throw executionError("tprt_gemm: cuBLASLt has no activation but relu and "
-                         "the gelu by tanh");
-  }
-  if (args.dtype == TPRT_F64)
-    throw executionError("tprt_gemm: cuBLASLt has no activations for f64");
-  return epilogue;
-}
-
-/// The largest power of two up to 256 that divides the address.
-static uint32_t getAlignment(const void *address) {
-  uintptr_t bits = reinterpret_cast<uintptr_t>(address) | 256;
-  return bits & -bits;
-}
-
-/// The state that is kept for a kind of product.
-struct Gemm::Plan {
-  ~Plan() {
-    const Blas &blas = Blas::get();
-    for (cublasLtMatrixLayout_t layout : layouts)
-      blas.cublasLtMatrixLayoutDestroy(layout);
-    blas.cublasLtMatmulDescDestroy(product);
-  }
-
-  cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, the addend and C
-  cublasLtMatmulAlgo_t algorithm = {};
-};
-
-Gemm::Gemm(ContextPtr context, bool tf32)
-    : context(std::move(context)), tf32(tf32) {}
+Gemm::Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms,
+           bool tf32)
+    : context(std::move(context)), own(own), algorithms(algorithms),
+      tf32(tf32) {}
 
 Gemm::~Gemm() {
   plans.clear();
@@ -111,169 +21,230 @@ Gemm::~Gemm() {
     Blas::get().cublasLtDestroy(handle);
 }
 
-#define TPRT_BLAS(function, ...)                                               \
-  blas.check(blas.function(__VA_ARGS__), #function)
+/// Identifies products that can share a plan.
+static std::string getKey(const tprt_gemm_args &args,
+                          const GemmOperands &operands) {
+  std::string key(reinterpret_cast<const char *>(&args), sizeof(args));
+  for (const void *address :
+       {operands.a, operands.b, static_cast<const void *>(operands.c),
+        operands.addend})
+    key += std::to_string(getAlignment(address)) + ' ';
+  key.push_back(operands.bias != nullptr);
+  key.push_back(operands.addend != nullptr);
+  return key;
+}
 
-std::unique_ptr<Gemm::Plan>
-Gemm::makePlan(const tprt_gemm_args &args, const GemmOperands &given,
-               const std::array<uint32_t, 4> &alignments) {
-  const Blas &blas = Blas::get();
-  int32_t type = toCudaType(args.dtype);
-  int32_t compute = type == CUDA_R_64F           ? CUBLAS_COMPUTE_64F
-                    : type == CUDA_R_32F && tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                 : CUBLAS_COMPUTE_32F;
-  Operand operands[] = {
-      transpose(args.k, args.n, args.b_row, args.b_col),
-      transpose(args.m, args.k, args.a_row, args.a_col),
-      transpose(args.m, args.n, given.addend ? args.addend_row : args.c_row,
-                /*columnStride=*/1),
-      transpose(args.m, args.n, args.c_row, /*columnStride=*/1)};
-
-  auto plan = std::make_unique<Plan>();
-  TPRT_BLAS(cublasLtMatmulDescCreate, &plan->product, compute,
-            type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F);
-  auto set = [&](int32_t attribute, auto value) {
-    TPRT_BLAS(cublasLtMatmulDescSetAttribute, plan->product, attribute, &value,
-              sizeof(value));
+std::unique_ptr<GemmPlan> Gemm::makePlan(const tprt_gemm_args &args,
+                                         const GemmOperands &operands) {
+  auto make = [&](GemmForm form) {
+    return std::make_unique<GemmPlan>(handle, args, operands, tf32, form);
   };
-  set(CUBLASLT_MATMUL_DESC_TRANSA, operands[0].op);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, operands[1].op);
-  set(CUBLASLT_MATMUL_DESC_EPILOGUE, getEpilogue(args, given));
-  if (given.bias)
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type);
-  int64_t batchStrides[] = {args.b_b1, args.a_b1,
-                            given.addend ? args.addend_b1 : args.c_b1,
-                            args.c_b1};
-  for (size_t i = 0; i < 4; ++i) {
-    TPRT_BLAS(cublasLtMatrixLayoutCreate, &plan->layouts[i], type,
-              operands[i].rows, operands[i].columns,
-              operands[i].leadingDimension);
-    if (args.batch1 == 1)
-      continue;
-    auto count = static_cast<int32_t>(args.batch1);
-    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, plan->layouts[i],
-              CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
-    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, plan->layouts[i],
-              CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batchStrides[i],
-              sizeof(batchStrides[i]));
+  if (hasEpilogue(args, operands) && canFuse(args, operands)) {
+    std::unique_ptr<GemmPlan> fused = make(GemmForm::Fused);
+    if (fused->getStatus() == CUBLAS_STATUS_SUCCESS)
+      return fused;
   }
+  std::unique_ptr<GemmPlan> plain = make(GemmForm::Plain);
+  Blas::get().check(plain->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
+  return plain;
+}
 
-  cublasLtMatmulPreference_t preference = nullptr;
-  TPRT_BLAS(cublasLtMatmulPreferenceCreate, &preference);
-  std::unique_ptr<cublasLtMatmulPreferenceOpaque_t,
-                  decltype(blas.cublasLtMatmulPreferenceDestroy)>
-      owner(preference, blas.cublasLtMatmulPreferenceDestroy);
-  auto prefer = [&](int32_t attribute, auto value) {
-    TPRT_BLAS(cublasLtMatmulPreferenceSetAttribute, preference, attribute,
-              &value, sizeof(value));
-  };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspaceBytes);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[3]);
-  cublasLtMatmulHeuristicResult_t result = {};
-  int found = 0;
-  cublasStatus_t status = blas.cublasLtMatmulAlgoGetHeuristic(
-      handle, plan->product, plan->layouts[0], plan->layouts[1],
-      plan->layouts[2], plan->layouts[3], preference, 1, &result, &found);
-  if (status == CUBLAS_STATUS_SUCCESS && found == 0)
-    status = CUBLAS_STATUS_NOT_SUPPORTED;
-  blas.check(status, "cublasLtMatmulAlgoGetHeuristic");
-  plan->algorithm = result.algo;
-  return plan;
+void Gemm::beginRun() {
+  for (auto &[key, plan] : plans)
+    plan->use.calls = 0;
+}
+
+std::vector<GemmUse> Gemm::getUses() const {
+  std::vector<GemmUse> uses;
+  for (const auto &[key, plan] : plans)
+    if (plan->use.calls > 0)
+      uses.push_back(plan->use);
+  return uses;
+}
+
+namespace {
+
+/// An algorithm's calls that are measured one by one.
+struct Trial {
+  std::shared_ptr<CUevent_st> start, end;
+  double seconds = std::numeric_limits<double>::infinity();
+  bool isOut = false;
+};
+
+} // namespace
+
+/// Waits for the stream's work. Returns false after a second without end.
+static bool waitFor(const Driver &driver, CUstream stream) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  for (;;) {
+    CUresult result = driver.cuStreamQuery(stream);
+    if (result != CUDA_ERROR_NOT_READY) {
+      driver.check(result, "cuStreamQuery");
+      return true;
+    }
+    if (Clock::now() - start > std::chrono::seconds(1))
+      return false;
+  }
+}
+
+/// The bytes from the first element of C to its last.
+static int64_t getResultBytes(const tprt_gemm_args &args) {
+  int64_t last = (args.batch1 - 1) * args.c_b1 + (args.m - 1) * args.c_row;
+  return (last + args.n) * byteWidth(static_cast<Dtype>(args.dtype));
+}
+
+/// Measures all algorithms in turns, so that disturbances affect all of them.
+/// Before each call, the cache is filled with other data, as a program's other
+/// ops do. Meanwhile the host enqueues the call.
+std::vector<double> Gemm::measure(const GemmPlan &plan,
+                                  const tprt_gemm_args &args,
+                                  const GemmOperands &operands, CUstream stream,
+                                  double maxSeconds) {
+  constexpr int maxTurns = 5;
+  constexpr double chance = 1.2; // an algorithm that takes longer is out
+  const Driver &driver = context->getDriver();
+  std::shared_ptr<std::byte> flushed, scratch;
+  try {
+    flushed = allocate(context, context->getCacheBytes());
+    // What C or the addend had before is needed later.
+    if (args.accumulate || operands.addend)
+      scratch = allocate(context, getResultBytes(args));
+  } catch (const Error &) { // no memory is left
+    return {};
+  }
+  std::vector<Trial> trials(plan.use.numAlgorithms);
+  for (Trial &trial : trials)
+    trial = {makeEvent(context, /*isTimed=*/true),
+             makeEvent(context, /*isTimed=*/true)};
+  auto begin = std::chrono::steady_clock::now();
+  for (int turn = 0; turn < maxTurns; ++turn) {
+    for (size_t i = 0; i < trials.size(); ++i) {
+      Trial &trial = trials[i];
+      if (trial.isOut)
+        continue;
+      fill(*context, flushed.get(), 0, 4, context->getCacheBytes() / 4, stream);
+      TPRT_CUDA(driver, cuEventRecord, trial.start.get(), stream);
+      trial.isOut =
+          plan.run(i, args, operands, scratch ? scratch.get() : operands.c,
+                   workspace.get(), stream) != CUBLAS_STATUS_SUCCESS;
+      TPRT_CUDA(driver, cuEventRecord, trial.end.get(), stream);
+    }
+    if (!waitFor(driver, stream)) {
+      inUse.insert(inUse.end(), {flushed, scratch});
+      return {};
+    }
+    if (turn == 0) // loads kernels
+      continue;
+    double best = std::numeric_limits<double>::infinity();
+    for (Trial &trial : trials) {
+      if (!trial.isOut) {
+        float milliseconds = 0;
+        TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
+                  trial.end.get());
+        trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
+      }
+      best = std::min(best, trial.seconds);
+    }
+    for (Trial &trial : trials)
+      trial.isOut |= trial.seconds > chance * best;
+    std::chrono::duration<double> taken =
+        std::chrono::steady_clock::now() - begin;
+    if (taken.count() > maxSeconds)
+      break;
+  }
+  std::vector<double> seconds;
+  for (const Trial &trial : trials)
+    seconds.push_back(trial.seconds);
+  return seconds;
+}
+
+/// What follows the sums of a product that is in C, or of none.
+static EpilogueArguments getEpilogue(const tprt_gemm_args &args,
+                                     const GemmOperands &operands,
+                                     bool readsC) {
+  EpilogueArguments epilogue = {};
+  epilogue.c = operands.c;
+  epilogue.bias = operands.bias;
+  epilogue.addend = operands.addend;
+  epilogue.batches = args.batch1;
+  epilogue.rows = args.m;
+  epilogue.columns = args.n;
+  epilogue.rowStride = args.c_row;
+  epilogue.batchStride = args.c_b1;
+  epilogue.addendRowStride = args.addend_row;
+  epilogue.addendBatchStride = args.addend_b1;
+  epilogue.readsC = readsC;
+  epilogue.activation = static_cast<int32_t>(args.activation);
+  return epilogue;
 }
 
 void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
-                    CUstream stream) {
-  const Blas &blas = Blas::get();
-  const void *added = operands.addend ? operands.addend : operands.c;
-  std::array<uint32_t, 4> alignments = {
-      getAlignment(operands.b), getAlignment(operands.a), getAlignment(added),
-      getAlignment(operands.c)};
-  std::string key(reinterpret_cast<const char *>(&args), sizeof(args));
-  key.append(reinterpret_cast<const char *>(alignments.data()),
-             sizeof(alignments));
-  key.push_back(operands.bias != nullptr);
-  key.push_back(operands.addend != nullptr);
-  std::unique_ptr<Plan> &plan = plans[key];
-  if (!plan)
-    plan = makePlan(args, operands, alignments);
-  if (operands.bias)
-    TPRT_BLAS(cublasLtMatmulDescSetAttribute, plan->product,
-              CUBLASLT_MATMUL_DESC_BIAS_POINTER, &operands.bias,
-              sizeof(operands.bias));
-  // Scalars have the type in which products are scaled.
-  double one = 1, zero = 0;
-  float oneSingle = 1, zeroSingle = 0;
-  bool isDouble = args.dtype == TPRT_F64;
-  const void *alpha = isDouble ? static_cast<void *>(&one) : &oneSingle;
-  const void *none = isDouble ? static_cast<void *>(&zero) : &zeroSingle;
-  bool adds = args.accumulate || operands.addend;
-  TPRT_BLAS(cublasLtMatmul, handle, plan->product, alpha, operands.b,
-            plan->layouts[0], operands.a, plan->layouts[1], adds ? alpha : none,
-            added, plan->layouts[2], operands.c, plan->layouts[3],
-            &plan->algorithm, workspace.get(), workspaceBytes, stream);
-}
-
-/// A product with k = 0: the old value of C, the addend, or zero, plus the
-/// bias.
-void Gemm::runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
-                    CudaStream &stream) {
-  if ((args.accumulate || operands.addend) && operands.bias)
-    throw executionError(
-        "tprt_gemm: both adding a matrix and a bias, of f64 or over no "
-        "elements, aren't supported on CUDA devices");
-  if (args.activation != TPRT_NO_ACTIVATION)
-    throw executionError("tprt_gemm: an activation of sums over no elements "
-                         "isn't supported on CUDA devices");
-  if (args.accumulate)
+                    CUstream stream, bool mayWait) {
+  auto dtype = static_cast<Dtype>(args.dtype);
+  if (args.k <= 0) { // the sums are zero
+    if (!args.accumulate || hasEpilogue(args, operands))
+      own.applyEpilogue(getEpilogue(args, operands, args.accumulate), dtype,
+                        stream);
     return;
-  int64_t width = byteWidth(static_cast<Dtype>(args.dtype));
-  for (int64_t b0 = 0; b0 < args.batch0; ++b0)
-    for (int64_t b1 = 0; b1 < args.batch1; ++b1)
-      for (int64_t i = 0; i < args.m; ++i) {
-        std::byte *row =
-            static_cast<std::byte *>(operands.c) +
-            (b0 * args.c_b0 + b1 * args.c_b1 + i * args.c_row) * width;
-        if (operands.bias)
-          stream.copy(row, operands.bias, args.n * width);
-        else if (operands.addend)
-          stream.copy(row,
-                      static_cast<const std::byte *>(operands.addend) +
-                          (b0 * args.addend_b0 + b1 * args.addend_b1 +
-                           i * args.addend_row) *
-                              width,
-                      args.n * width);
-        else
-          stream.fill(row, 0, 1, args.n * width);
-      }
+  }
+  const Blas &blas = Blas::get();
+  std::unique_ptr<GemmPlan> &plan = plans[getKey(args, operands)];
+  auto measureThis = [&](double maxSeconds) {
+    return measure(*plan, args, operands, stream, maxSeconds);
+  };
+  auto choose = [&] {
+    algorithms.choose(plan->use,
+                      mayWait ? GemmAlgorithms::Measure(measureThis) : nullptr);
+  };
+  auto run = [&] {
+    return plan->run(plan->use.algorithm, args, operands, operands.c,
+                     workspace.get(), stream);
+  };
+  if (!plan) {
+    plan = makePlan(args, operands);
+    choose();
+  }
+  cublasStatus_t status = run();
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED &&
+      plan->getForm() == GemmForm::Fused) {
+    plan = std::make_unique<GemmPlan>(handle, args, operands, tf32,
+                                      GemmForm::Plain);
+    blas.check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
+    choose();
+    status = run();
+  }
+  blas.check(status, "cublasLtMatmul");
+  ++plan->use.calls;
+  if (plan->getForm() == GemmForm::Plain && hasEpilogue(args, operands))
+    own.applyEpilogue(getEpilogue(args, operands, /*readsC=*/true), dtype,
+                      stream);
 }
 
 void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
-               CudaStream &stream) {
-  toCudaType(args.dtype); // throws if cuBLASLt doesn't have it
-  getEpilogue(args, given);
+               CUstream stream, bool mayWait) {
+  if (args.dtype < TPRT_F32 || args.dtype > TPRT_BF16)
+    throw executionError("tprt_gemm: dtype is not f32, f64, f16 or bf16");
+  if (given.factor)
+    throw executionError("tprt_gemm: factors aren't supported on CUDA devices");
+  if (args.activation < TPRT_NO_ACTIVATION || args.activation > TPRT_SILU)
+    throw executionError("tprt_gemm: activation is " +
+                         std::to_string(args.activation) + ", expected " +
+                         std::to_string(TPRT_NO_ACTIVATION) + " to " +
+                         std::to_string(TPRT_SILU));
   if (args.accumulate && given.addend)
     throw executionError("tprt_gemm: what accumulates has no addend");
   if (args.m <= 0 || args.n <= 0 || args.batch0 <= 0 || args.batch1 <= 0)
     return;
-  if (args.k <= 0)
-    return runEmpty(args, given, stream);
-  if (!handle) {
+  if (!handle && args.k > 0) {
     const Blas &blas = Blas::get();
-    TPRT_BLAS(cublasLtCreate, &handle);
-    workspace = allocate(context, workspaceBytes);
+    blas.check(blas.cublasLtCreate(&handle), "cublasLtCreate");
+    workspace = allocate(context, gemmWorkspaceBytes);
   }
   // Merge the two batch dimensions if that is possible for all operands.
   // Otherwise, make one call for each index of the outer one.
   tprt_gemm_args batch = args;
   GemmOperands operands = given;
-  if (args.dtype == TPRT_F64 && given.bias) { // for which there is no epilogue
-    runEmpty(args, given, stream);
-    batch.accumulate = 1;
-    operands.bias = nullptr;
-  }
   batch.batch0 = 1;
   batch.a_b0 = batch.b_b0 = batch.c_b0 = batch.addend_b0 = 0;
   int64_t calls = args.batch0;
@@ -299,7 +270,7 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
           reinterpret_cast<uintptr_t>(data) + elements * width);
   };
   for (int64_t i = 0; i < calls; ++i) {
-    runBatch(batch, operands, stream.get());
+    runBatch(batch, operands, stream, mayWait);
     advance(operands.a, args.a_b0);
     advance(operands.b, args.b_b0);
     advance(operands.c, args.c_b0);

@@ -4,47 +4,50 @@
 #ifndef TPRT_LIB_CUDA_CUDAGEMM_H
 #define TPRT_LIB_CUDA_CUDAGEMM_H
 
-#include "cpu/GemmOperands.h"
-#include "cuda/Blas.h"
-#include "cuda/Context.h"
-
-#include <array>
+#include "cuda/GemmAlgorithms.h"
+#include "cuda/GemmPlan.h"
+#include "cuda/OwnKernels.h"
 
 namespace tprt::cuda {
 
-class CudaStream;
-
-/// The products of one stream, by cuBLASLt. Its choice for each shape is kept.
-/// All products share one workspace.
+/// The products of one stream, by cuBLASLt. The algorithm for each shape is
+/// chosen once. All products share one workspace.
 class Gemm {
 public:
-  Gemm(ContextPtr context, bool tf32);
+  Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms, bool tf32);
   ~Gemm();
 
-  /// Enqueues a product; see tprt_gemm. Throws an execution error if the
-  /// arguments are out of range, or if cuBLASLt doesn't support them. It
-  /// supports no factors, and only the activations relu and gelu by tanh, and
-  /// none for f64.
+  /// Enqueues a product; see tprt_gemm. What follows a product is cuBLASLt's
+  /// epilogue or, if it has none for it, an own kernel. Throws an execution
+  /// error if the arguments are out of range, or if cuBLASLt doesn't support
+  /// them. Factors aren't supported. If `mayWait`, the first product of a shape
+  /// may wait for the stream, to measure algorithms.
   void run(const tprt_gemm_args &args, const GemmOperands &operands,
-           CudaStream &stream);
+           CUstream stream, bool mayWait);
+
+  /// Resets the counts of calls.
+  void beginRun();
+  std::vector<GemmUse> getUses() const;
 
 private:
-  struct Plan;
-
-  void runEmpty(const tprt_gemm_args &args, const GemmOperands &operands,
-                CudaStream &stream);
   void runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
-                CUstream stream);
-  std::unique_ptr<Plan> makePlan(const tprt_gemm_args &args,
-                                 const GemmOperands &operands,
-                                 const std::array<uint32_t, 4> &alignments);
+                CUstream stream, bool mayWait);
+  std::unique_ptr<GemmPlan> makePlan(const tprt_gemm_args &args,
+                                     const GemmOperands &operands);
+  std::vector<double> measure(const GemmPlan &plan, const tprt_gemm_args &args,
+                              const GemmOperands &operands, CUstream stream,
+                              double maxSeconds);
 
   ContextPtr context;
+  Kernels &own;
+  GemmAlgorithms &algorithms;
   bool tf32;
   cublasLtHandle_t handle = nullptr; ///< made by the first product
   std::shared_ptr<std::byte> workspace;
+  /// Of measurements that didn't end in time.
+  std::vector<std::shared_ptr<std::byte>> inUse;
   /// Indexed by the arguments' bytes, which operands there are, and alignments.
-  std::map<std::string, std::unique_ptr<Plan>> plans;
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans;
 };
 
 } // namespace tprt::cuda

@@ -21,8 +21,9 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
 
 DeviceState::DeviceState(ContextPtr context,
                          const std::vector<const tprt_device_code *> &codes,
-                         const CudaOptions &options)
-    : context(std::move(context)), options(options), own(this->context) {
+                         const CudaOptions &options, const GemmOptions &gemm)
+    : context(std::move(context)), options(options), own(this->context),
+      algorithms(gemm, *this->context) {
   if (options.attention == AttentionLibrary::CuDnn)
     Dnn::get(); // throws now if it is missing
   for (const tprt_device_code *code : codes)
@@ -46,11 +47,14 @@ CudaStream::CudaStream(std::shared_ptr<DeviceState> state)
       stream(makeStream(getContext())),
       errorRecord(allocate(getContext(), sizeof(tprt_device_error))),
       reported(allocatePinned(getContext(), sizeof(tprt_device_error))),
-      products(getContext(), this->state->options.tf32),
+      products(getContext(), this->state->own, this->state->algorithms,
+               this->state->options.tf32),
       attentions(getContext(), this->state->own,
                  this->state->options.attention) {}
 
 CudaStream::~CudaStream() {
+  if (isCaptured) // a run has failed
+    state->isCapturing = false;
   // Running work still uses the memory that is freed next.
   getContext()->free(
       [&](const Driver &driver) { driver.cuStreamSynchronize(stream.get()); });
@@ -61,6 +65,7 @@ CudaStream::~CudaStream() {
 //===----------------------------------------------------------------------===//
 
 void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
+  auto lock = state->lockCapture();
   if (bytes > 0)
     TPRT_CUDA(getDriver(), cuMemcpyDtoDAsync, toDevice(dst), toDevice(src),
               bytes, stream.get());
@@ -68,6 +73,7 @@ void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
 
 void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
                       const std::byte *src, std::byte *dst) {
+  auto lock = state->lockCapture();
   constexpr int64_t maxPitch = INT32_MAX; // of all devices
   strided.forEachStrip([&](int64_t a, int64_t b, int64_t length, int64_t count,
                            int64_t strideA, int64_t strideB) {
@@ -94,6 +100,7 @@ void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
 void CudaStream::reduce(Reduction reduction, Dtype dtype,
                         const std::vector<const std::byte *> &operands,
                         const std::vector<std::byte *> &dsts, int64_t count) {
+  auto lock = state->lockCapture();
   if (count > 0)
     state->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
 }
@@ -111,6 +118,7 @@ static CUevent toEvent(Event *event) {
 }
 
 Event *CudaStream::announce() {
+  auto lock = state->lockCapture();
   if (numAnnounced == events.size())
     events.push_back(makeEvent(getContext()));
   CUevent event = events[numAnnounced++].get();
@@ -119,6 +127,7 @@ Event *CudaStream::announce() {
 }
 
 void CudaStream::waitFor(Event *event) {
+  auto lock = state->lockCapture();
   TPRT_CUDA(getDriver(), cuStreamWaitEvent, stream.get(), toEvent(event), 0);
 }
 
@@ -128,6 +137,7 @@ void CudaStream::waitFor(Event *event) {
 
 void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
                         void *const *arguments) {
+  auto lock = state->lockCapture();
   int32_t count = program->kernels.size();
   if (kernel < 0 || kernel >= count)
     throw executionError("the program launches kernel " +
@@ -159,12 +169,14 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
 
 void CudaStream::gemm(const tprt_gemm_args &args,
                       const GemmOperands &operands) {
-  products.run(args, operands, *this);
+  auto lock = state->lockCapture();
+  products.run(args, operands, stream.get(), /*mayWait=*/!state->isCapturing);
 }
 
 void CudaStream::attention(const tprt_attention_args &args, const void *query,
                            const void *key, const void *value, const void *mask,
                            void *output) {
+  auto lock = state->lockCapture();
   attentions.run({args, query, key, value, mask, output}, stream.get());
 }
 
@@ -173,6 +185,7 @@ void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
                                    const void *value, const void *mask,
                                    const void *gradient, void *queryGradient,
                                    void *keyGradient, void *valueGradient) {
+  auto lock = state->lockCapture();
   attentions.runGradient({args, query, key, value, mask, gradient,
                           queryGradient, keyGradient, valueGradient,
                           /*statistics=*/nullptr},
@@ -181,7 +194,13 @@ void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
 
 void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
                       int64_t count) {
+  auto lock = state->lockCapture();
   cuda::fill(*getContext(), dst, pattern, width, count, stream.get());
+}
+
+GemmUses CudaStream::getGemmUses() const {
+  return {products.getUses(), state->algorithms.getFile(),
+          state->algorithms.getNote()};
 }
 
 tprt_device_error *CudaStream::getErrorRecord() {
@@ -204,10 +223,15 @@ void CudaStream::beginRun() {
   if (communication)
     communication->numAnnounced = 0;
   attentions.beginRun();
-  fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
+  products.beginRun();
+  if (reportsErrors())
+    fill(&getErrorRecord()->site, ~uint64_t(0), sizeof(int32_t), 1);
 }
 
 void CudaStream::endRun() {
+  if (!reportsErrors())
+    return;
+  auto lock = state->lockCapture();
   TPRT_CUDA(getDriver(), cuMemcpyDtoHAsync, reported.get(),
             toDevice(getErrorRecord()), sizeof(tprt_device_error),
             stream.get());
@@ -248,6 +272,9 @@ void CudaStream::finish(const Poll &poll) {
   dropOldStagings();
   if (communication)
     communication->dropOldStagings();
+  state->algorithms.keep();
+  if (!reportsErrors())
+    return;
   tprt_device_error error;
   std::memcpy(&error, reported.get(), sizeof(error));
   if (error.site == -1)
@@ -288,6 +315,7 @@ int64_t CudaStream::getTime(int64_t mark) {
 
 void CudaStream::beginCapture() {
   getContext()->makeCurrent();
+  state->isCapturing = isCaptured = true;
   // Relaxed, because other ranks' threads go on with calls that can't be
   // captured, such as allocations.
   TPRT_CUDA(getDriver(), cuStreamBeginCapture, stream.get(),
@@ -296,6 +324,7 @@ void CudaStream::beginCapture() {
 
 std::shared_ptr<void> CudaStream::endCapture() {
   CUgraph graph = nullptr;
+  state->isCapturing = isCaptured = false;
   TPRT_CUDA(getDriver(), cuStreamEndCapture, stream.get(), &graph);
   return std::make_shared<Graph>(getContext(), graph);
 }

@@ -28,12 +28,26 @@ private:
 struct DeviceState {
   DeviceState(ContextPtr context,
               const std::vector<const tprt_device_code *> &codes,
-              const CudaOptions &options);
+              const CudaOptions &options, const GemmOptions &gemm);
 
   const ContextPtr context;
   const CudaOptions options;
   std::vector<ProgramKernels> programs;
   Kernels own;
+  GemmAlgorithms algorithms;
+
+  /// Held by each call that enqueues. While a run is captured, only one of
+  /// them goes on at a time: the ranks' threads all add to one graph, which the
+  /// driver doesn't lock. At other times it holds nothing.
+  std::unique_lock<std::recursive_mutex> lockCapture() {
+    using Lock = std::unique_lock<std::recursive_mutex>;
+    return isCapturing ? Lock(captureMutex) : Lock();
+  }
+  /// Set while no other thread enqueues.
+  std::atomic<bool> isCapturing{false};
+
+private:
+  std::recursive_mutex captureMutex; ///< operations use each other
 };
 
 /// A run that was captured from streams that wait for each other.
@@ -83,6 +97,7 @@ public:
   std::vector<AttentionUse> getAttentionUses() const override {
     return attentions.getUses();
   }
+  GemmUses getGemmUses() const override;
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
   /// Created at the first call. Only the functions of Stream are used on it.
@@ -105,6 +120,8 @@ public:
 
 private:
   const Driver &getDriver() const { return getContext()->getDriver(); }
+  /// Whether kernels of the program that runs check indices.
+  bool reportsErrors() const { return program->code.num_sites > 0; }
   void dropOldStagings();
 
   std::shared_ptr<DeviceState> state;
@@ -122,6 +139,7 @@ private:
   /// The last is the largest; enqueued work may still use the others.
   std::vector<std::shared_ptr<std::byte>> stagings;
   int64_t stagingBytes = 0;
+  bool isCaptured = false;                    ///< since beginCapture
   std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
   Gemm products;
   std::unique_ptr<CudaStream> communication;

@@ -8,7 +8,13 @@ using namespace tprt::cuda;
 
 Dnn::Dnn() {
   // Earlier versions reject some forms of attention, or compute them wrongly.
-  Library library({"cuDNN", {"libcudnn.so.9"}, {9, 11}});
+  // It finds its parts beside itself. Its engines that are compiled at run time
+  // need NVRTC of the toolkit for which it was built.
+  Library library({"cuDNN",
+                   {"libcudnn.so.9"},
+                   {9, 11},
+                   {"libnvrtc.so.13", "libnvrtc-builtins.so.13.*",
+                    "libnvrtc.so.12", "libnvrtc-builtins.so.12.*"}});
 #define TPRT_FUNCTION(name, result, parameters) library.find(#name, name);
   TPRT_CUDNN_FUNCTIONS(TPRT_FUNCTION)
 #undef TPRT_FUNCTION

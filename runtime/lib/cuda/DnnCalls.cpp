@@ -55,6 +55,9 @@ private:
   /// Merges the loop around `head` into it if all operands but key and value
   /// allow that.
   void foldHeads();
+  /// Splits batch and heads of a gradient into calls, of maxScoreBytes each.
+  /// A head has so many scores.
+  void limitScores(int64_t ofHead);
 
   const DnnStrides &strides;
   std::vector<Loop> loops; ///< remaining ones, outermost first
@@ -92,6 +95,29 @@ Nest::Nest(const tprt_attention_args &args, const DnnStrides &strides)
          }))
     batch.size *= take().size;
   calls.insert(calls.end(), loops.begin(), loops.end());
+  if (strides.contains(DnnGradient))
+    limitScores(args.rows * args.columns);
+}
+
+void Nest::limitScores(int64_t ofHead) {
+  constexpr int64_t elementBytes = 2;
+  int64_t maxHeads =
+      std::max<int64_t>(maxScoreBytes / elementBytes / ofHead, 1);
+  auto split = [&](Loop &loop, int64_t size) {
+    Loop &outer = calls.emplace_back(loop);
+    outer.size = loop.size / size;
+    for (auto &[operand, stride] : outer.strides)
+      stride *= size;
+    loop.size = size;
+  };
+  if (batch.size * head.size <= maxHeads)
+    return;
+  split(batch, 1);
+  int64_t size = std::min(head.size, maxHeads);
+  while (head.size % size != 0)
+    --size;
+  split(head, size);
+  key = head;
 }
 
 Loop Nest::take() {
@@ -183,15 +209,36 @@ static DnnShape makeShape(const tprt_attention_args &args, const Nest &nest,
     if (shape.strides[d] == 0)
       shape.sizes[d] = 1; // a mask that broadcasts
   }
+  // A dimension of size 1 may have any stride; cuDNN gets that of a dense one.
+  if (columns == 1)
+    shape.strides[3] = 1;
+  for (size_t d = 3; d-- > 0;)
+    if (shape.sizes[d] == 1)
+      shape.strides[d] = shape.sizes[d + 1] * shape.strides[d + 1];
   return shape;
+}
+
+tprt_attention_strides cuda::layOutAddedMask(const tprt_attention_args &args) {
+  tprt_attention_strides result = {};
+  result.col = 1;
+  int64_t count = (args.columns + unit - 1) / unit * unit;
+  auto add = [&](int64_t size, int64_t given) {
+    if (size == 1 || given == 0)
+      return int64_t(0);
+    int64_t stride = count;
+    count *= size;
+    return stride;
+  };
+  result.row = add(args.rows, args.mask_strides.row);
+  for (int d = TPRT_ATTENTION_BATCHES; d-- > 0;)
+    result.batch[d] = add(args.batch[d], args.mask_strides.batch[d]);
+  return result;
 }
 
 DnnCalls cuda::toDnnCalls(const tprt_attention_args &args,
                           const DnnStrides &strides) {
   if (args.dtype != TPRT_F16 && args.dtype != TPRT_BF16)
     throw executionError("it is neither f16 nor bf16");
-  if (args.mask == TPRT_BOOLEAN_MASK)
-    throw executionError("the mask is boolean");
   if (args.depth % unit != 0 || args.width % unit != 0)
     throw executionError("the sizes of heads aren't multiples of 8");
   if (std::min({args.rows, args.columns, args.depth, args.width}) == 0 ||

@@ -3,32 +3,62 @@
 
 #include "cuda/OwnKernels.h"
 
+#include "cuda/TileSizes.h"
+
 using namespace tprt;
 using namespace tprt::cuda;
 
-// Embeds a file's bytes and a NUL, by the assembler.
+// Embeds a file and a NUL, by the assembler.
 #define TPRT_EMBED(NAME, FILE)                                                 \
   extern "C" const char NAME[], NAME##_end[];                                  \
   asm(".pushsection .rodata\n"                                                 \
-      ".balign 8\n"                                                            \
+      ".balign 64\n"                                                           \
       ".hidden " #NAME "\n"                                                    \
       ".hidden " #NAME "_end\n"                                                \
       ".global " #NAME "\n"                                                    \
-      ".global " #NAME "_end\n" #NAME ": .incbin \"" FILE "\"\n"               \
+      ".global " #NAME "_end\n" #NAME ": .incbin \"" TPRT_KERNEL_FOLDER        \
+      "/" FILE "\"\n"                                                          \
       ".byte 0\n" #NAME "_end:\n"                                              \
       ".popsection\n")
-TPRT_EMBED(tprt_reduce_ptx, TPRT_REDUCE_PTX);
-TPRT_EMBED(tprt_attention_ptx, TPRT_ATTENTION_PTX);
-TPRT_EMBED(tprt_attentiongradient_ptx, TPRT_ATTENTIONGRADIENT_PTX);
+// What the build has made of a .cu file.
+#define TPRT_EMBED_KERNELS(NAME, FILE)                                         \
+  TPRT_EMBED(tprt_##NAME##_ptx, FILE ".ptx");                                  \
+  TPRT_EMBED(tprt_##NAME##_fatbin, FILE ".fatbin")
+TPRT_EMBED_KERNELS(reductions, "ReduceKernels");
+TPRT_EMBED_KERNELS(epilogues, "EpilogueKernels");
+TPRT_EMBED_KERNELS(attention, "AttentionKernels");
+TPRT_EMBED_KERNELS(tiles, "AttentionTileKernels");
+TPRT_EMBED_KERNELS(decodes, "DecodeKernels");
+TPRT_EMBED_KERNELS(gradients, "AttentionGradientKernels");
 
-CUfunction Kernels::get(Loaded &loaded, const char *ptx, const char *end,
-                        const std::string &name) {
-  std::call_once(loaded.flag, [&] {
-    tprt_device_image image = {/*arch=*/80, /*is_ptx=*/1, ptx,
-                               static_cast<uint64_t>(end - ptx)};
-    loaded.module.emplace(context, image);
-  });
-  return loaded.module->getFunction(name.c_str());
+#define TPRT_FILE(NAME)                                                        \
+  NAME({tprt_##NAME##_ptx, tprt_##NAME##_ptx_end},                             \
+       {tprt_##NAME##_fatbin, tprt_##NAME##_fatbin_end})
+Kernels::Kernels(ContextPtr context)
+    : context(std::move(context)), TPRT_FILE(reductions), TPRT_FILE(epilogues),
+      TPRT_FILE(attention), TPRT_FILE(tiles), TPRT_FILE(decodes),
+      TPRT_FILE(gradients) {}
+
+void Kernels::File::load(const ContextPtr &context, const std::string &name) {
+  if (ptx.size() <= 1) // the NUL
+    throw executionError("libtprt was built without nvcc, so it lacks the "
+                         "kernel '" +
+                         name + "'; build it with TPRT_NVCC set");
+  auto loadAs = [&](std::string_view data, bool isPtx) {
+    module.emplace(context, tprt_device_image{/*arch=*/80, isPtx, data.data(),
+                                              data.size()});
+  };
+  try {
+    loadAs(fatbin, /*isPtx=*/false);
+  } catch (const Error &) {
+    // There is no code for the device, or it is too new for the driver.
+    loadAs(ptx, /*isPtx=*/true);
+  }
+}
+
+CUfunction Kernels::get(File &file, const std::string &name) {
+  std::call_once(file.flag, [&] { file.load(context, name); });
+  return file.module->getFunction(name.c_str());
 }
 
 void Kernels::reduce(Reduction reduction, Dtype dtype,
@@ -49,11 +79,20 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
   void *parameters[] = {&arguments};
   constexpr int64_t blockSize = 256, maxBlocks = 4096;
   unsigned numBlocks = std::min((count + blockSize - 1) / blockSize, maxBlocks);
-  CUfunction kernel = get(reductions, tprt_reduce_ptx, tprt_reduce_ptx_end,
-                          "tprt_reduce_" + std::string(toString(reduction)) +
-                              "_" + std::string(toString(dtype)));
+  CUfunction kernel =
+      get(reductions, "tprt_reduce_" + std::string(toString(reduction)) + "_" +
+                          std::string(toString(dtype)));
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel, numBlocks, 1, 1,
             blockSize, 1, 1, 0, stream, parameters, nullptr);
+}
+
+void Kernels::applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                            CUstream stream) {
+  EpilogueArguments copy = arguments;
+  constexpr int64_t maxBlocks = 4096;
+  launch(get(epilogues, "tprt_epilogue_" + std::string(toString(dtype))),
+         std::min(copy.batches * copy.rows, maxBlocks), &copy, stream,
+         /*sharedBytes=*/0, /*blockSize=*/256);
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,32 +128,64 @@ static std::string getSuffix(const tprt_attention_args &args) {
 }
 
 void Kernels::launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-                     CUstream stream) {
+                     CUstream stream, int32_t sharedBytes, unsigned blockSize) {
   if (numBlocks <= 0)
     return;
+  constexpr int32_t sharedBytesOfAll = 48 << 10; // without asking for more
+  if (sharedBytes > sharedBytesOfAll)
+    TPRT_CUDA(context->getDriver(), cuFuncSetAttribute, kernel,
+              CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, sharedBytes);
   void *parameters[] = {arguments};
-  constexpr unsigned blockSize = 128;
   TPRT_CUDA(context->getDriver(), cuLaunchKernel, kernel,
-            static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1, 0, stream,
-            parameters, nullptr);
+            static_cast<unsigned>(numBlocks), 1, 1, blockSize, 1, 1,
+            sharedBytes, stream, parameters, nullptr);
 }
 
 void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   const tprt_attention_args &args = arguments.args;
   AttentionArguments copy = arguments;
-  CUfunction kernel = get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
-                          "tprt_attention_" + getSuffix(args));
-  launch(kernel, args.width > 0 ? countHeads(args) * args.rows : 0, &copy,
-         stream);
+  if (args.width == 0)
+    return;
+  int64_t longest = std::max(args.depth, args.width);
+  auto runTiles = [&](auto sizes, const char *size) {
+    launch(get(tiles, "tprt_attention_tiles_" + getSuffix(args) + size),
+           countHeads(args) * ((args.rows + sizes.rows - 1) / sizes.rows),
+           &copy, stream, sizes.sharedBytes);
+  };
+  constexpr int floatBytes = sizeof(float), doubleBytes = sizeof(double);
+  if (args.dtype == TPRT_F64 && longest <= 64)
+    runTiles(tprt_kernels::TileSizes<doubleBytes, 64>(), "_64");
+  else if (args.dtype != TPRT_F64 && longest <= 64)
+    runTiles(tprt_kernels::TileSizes<floatBytes, 64>(), "_64");
+  else if (args.dtype != TPRT_F64 && longest <= 128)
+    runTiles(tprt_kernels::TileSizes<floatBytes, 128>(), "_128");
+  else
+    launch(get(attention, "tprt_attention_" + getSuffix(args)),
+           countHeads(args) * args.rows, &copy, stream);
+}
+
+void Kernels::decode(const DecodePlan &plan, const DecodeArguments &arguments,
+                     CUstream stream) {
+  DecodeArguments copy = arguments;
+  CUfunction kernel = get(decodes, "tprt_decode_" + getSuffix(arguments.args) +
+                                       "_" + std::to_string(plan.lanes) + "_" +
+                                       std::to_string(plan.queries));
+  launch(kernel, plan.numBlocks, &copy, stream);
 }
 
 void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                               CUstream stream) {
   HiddenRowsArguments copy = arguments;
-  CUfunction kernel =
-      get(attention, tprt_attention_ptx, tprt_attention_ptx_end,
-          "tprt_attention_hidden_rows_" + std::string(toString(dtype)));
+  CUfunction kernel = get(attention, "tprt_attention_hidden_rows_" +
+                                         std::string(toString(dtype)));
   launch(kernel, copy.batches * copy.heads * copy.rows, &copy, stream);
+}
+
+void Kernels::addMask(const AddedMaskArguments &arguments, int64_t numRows,
+                      CUstream stream) {
+  AddedMaskArguments copy = arguments;
+  launch(get(attention, "tprt_attention_added_mask_" + getSuffix(copy.args)),
+         numRows, &copy, stream);
 }
 
 int64_t Kernels::getStatisticsBytes(const tprt_attention_args &args) const {
@@ -127,8 +198,7 @@ void Kernels::attendBackwards(const AttentionGradientArguments &arguments,
   const tprt_attention_args &args = arguments.args.attention;
   AttentionGradientArguments copy = arguments;
   auto find = [&](const std::string &kernel) {
-    return get(gradients, tprt_attentiongradient_ptx,
-               tprt_attentiongradient_ptx_end,
+    return get(gradients,
                "tprt_attention_" + kernel + "_gradient_" + getSuffix(args));
   };
   launch(find("query"), countHeads(args) * args.rows, &copy, stream);

@@ -7,6 +7,7 @@
 #include "cuda/Context.h"
 
 #include <optional>
+#include <string_view>
 
 namespace tprt::cuda {
 
@@ -20,13 +21,60 @@ struct ReduceArguments {
   int32_t numOperands, numResults;
 };
 
-/// The arguments of the kernels of AttentionKernels.cu.
+/// The arguments of the kernels of EpilogueKernels.cu. All strides and sizes
+/// count elements; columns are adjacent.
+struct EpilogueArguments {
+  void *c;
+  const void *bias, *addend; ///< may be null
+  int64_t batches, rows, columns;
+  int64_t rowStride, batchStride; ///< of C
+  int64_t addendRowStride, addendBatchStride;
+  int32_t readsC;     ///< if zero, C counts as zero
+  int32_t activation; ///< a tprt_activation
+};
+
+/// The arguments of the kernels of AttentionKernels.cu and
+/// AttentionTileKernels.cu.
 inline constexpr int64_t maxAttentionDepth = 1024;
 struct AttentionArguments {
   tprt_attention_args args;
   const void *query, *key, *value, *mask;
   void *output;
 };
+
+/// The arguments of the kernels of DecodeKernels.cu; see planDecode().
+inline constexpr int32_t maxDecodeSplits = 64;
+struct DecodeArguments {
+  tprt_attention_args args;
+  const void *query, *key, *value, *mask;
+  void *output;
+  float *partials;    ///< results of the splits, unless there is one
+  uint32_t *counters; ///< for each key's head and tile of queries; 0 before and
+                      ///< after
+  int32_t numSplits;  ///< of the columns
+  int32_t numQueries; ///< that share a key
+  int32_t numTiles;   ///< of these queries
+  /// The loops over batches: first those over keys, then those over what shares
+  /// a key.
+  int32_t numKeyLoops, numLoops;
+  int32_t loops[TPRT_ATTENTION_BATCHES];
+};
+
+/// How a kernel of DecodeKernels.cu computes an attention.
+struct DecodePlan {
+  DecodeArguments arguments; ///< without addresses
+  int32_t lanes;             ///< threads that together read a row of the key
+  int32_t queries;           ///< that a block computes
+  int64_t numBlocks;
+  int64_t partialBytes, counterBytes;
+};
+
+/// The plan for an attention of few rows, on a device with so many
+/// multiprocessors. nullopt if it has many rows, or if its type, the sizes of
+/// its heads or its layout have no such kernel. Operands must be aligned to 16
+/// bytes.
+std::optional<DecodePlan> planDecode(const tprt_attention_args &args,
+                                     int32_t numProcessors);
 
 /// The arguments of another kernel of AttentionKernels.cu, which clears rows of
 /// cuDNN's output that an added mask hides. The mask is batch x heads x rows x
@@ -39,6 +87,15 @@ struct HiddenRowsArguments {
   const void *mask;
   void *output;
   float *statistics;
+};
+
+/// The arguments of another kernel of AttentionKernels.cu, which makes an added
+/// mask of a boolean one.
+struct AddedMaskArguments {
+  tprt_attention_args args;      ///< with the boolean mask
+  tprt_attention_strides result; ///< 0 where the mask isn't expanded
+  const void *mask;
+  void *added;
 };
 
 /// The arguments of the kernels of AttentionGradientKernels.cu.
@@ -55,12 +112,12 @@ struct AttentionGradientArguments {
 /// devices.
 void checkAttention(const tprt_attention_args &args);
 
-/// The kernels of ReduceKernels.cu, AttentionKernels.cu and
-/// AttentionGradientKernels.cu, as PTX that every supported device accepts.
-/// Each is loaded when it is first used.
+/// The kernels of this folder's .cu files. A file is loaded when one of its
+/// kernels is first used. If the library was built without nvcc, an execution
+/// error says so then.
 class Kernels {
 public:
-  explicit Kernels(ContextPtr context) : context(std::move(context)) {}
+  explicit Kernels(ContextPtr context);
 
   /// Enqueues the operation of reduce() in cpu/Reduce.h, with the same bits.
   /// There must be at least one element. Throws an execution error for more
@@ -70,9 +127,17 @@ public:
               const std::vector<std::byte *> &results, int64_t count,
               CUstream stream);
 
+  /// Enqueues C = activation(C + addend + bias), where the bias is added to each
+  /// row. `dtype` is a floating-point type.
+  void applyEpilogue(const EpilogueArguments &arguments, Dtype dtype,
+                     CUstream stream);
+
   /// Enqueues attention; see tprt_attention. The arguments must have been
   /// checked.
   void attend(const AttentionArguments &arguments, CUstream stream);
+  /// Enqueues attention of few rows.
+  void decode(const DecodePlan &plan, const DecodeArguments &arguments,
+              CUstream stream);
   /// Enqueues its gradients; see tprt_attention_gradient.
   void attendBackwards(const AttentionGradientArguments &arguments,
                        CUstream stream);
@@ -80,22 +145,36 @@ public:
   /// statistics, to 0. `dtype` is f16 or bf16.
   void clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,
                        CUstream stream);
+  /// Enqueues a kernel that makes an added mask: 0 where the boolean one is
+  /// true, else -inf. `numRows` counts those of the result.
+  void addMask(const AddedMaskArguments &arguments, int64_t numRows,
+               CUstream stream);
   int64_t getStatisticsBytes(const tprt_attention_args &args) const;
 
 private:
-  struct Loaded {
+  /// What a .cu file was compiled to.
+  struct File {
+    File(std::pair<const char *, const char *> ptx,
+         std::pair<const char *, const char *> fatbin)
+        : ptx(ptx.first, ptx.second), fatbin(fatbin.first, fatbin.second) {}
+
+    /// Loads the machine code for the device, else the PTX. `name` is a kernel
+    /// to name in errors.
+    void load(const ContextPtr &context, const std::string &name);
+
+    std::string_view ptx, fatbin; ///< with a NUL
     std::once_flag flag;
     std::optional<Module> module;
   };
-  CUfunction get(Loaded &loaded, const char *ptx, const char *end,
-                 const std::string &name);
-  /// Launches blocks of 128 threads. `arguments` is the kernel's only
-  /// parameter.
+  CUfunction get(File &file, const std::string &name);
+  /// Launches blocks of threads with so much dynamic shared memory. `arguments`
+  /// is the kernel's only parameter.
   void launch(CUfunction kernel, int64_t numBlocks, void *arguments,
-              CUstream stream);
+              CUstream stream, int32_t sharedBytes = 0,
+              unsigned blockSize = 128);
 
   ContextPtr context;
-  Loaded reductions, attention, gradients;
+  File reductions, epilogues, attention, tiles, decodes, gradients;
 };
 
 } // namespace tprt::cuda

@@ -1,10 +1,7 @@
 //===- ReduceKernels.cu - Elementwise reduction on a CUDA device ----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The source of ReduceKernels.ptx. The PTX is what gets built in, so that
-// building the runtime needs no CUDA toolkit. `cmake --build … --target
-// tprt-ptx` regenerates it; a test compares the two if nvcc is installed. The
-// fake device compiles this file for the host.
+// The fake device compiles this file for the host.
 //
 //===----------------------------------------------------------------------===//
 

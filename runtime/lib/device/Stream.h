@@ -73,6 +73,7 @@ public:
                                  void *keyGradient, void *valueGradient) = 0;
   /// The uses by form, in the last run that wasn't replayed.
   virtual std::vector<AttentionUse> getAttentionUses() const = 0;
+  virtual GemmUses getGemmUses() const = 0;
   virtual void fill(void *dst, uint64_t pattern, int32_t width,
                     int64_t count) = 0;
   virtual tprt_device_error *getErrorRecord() = 0;

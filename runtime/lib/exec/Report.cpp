@@ -4,6 +4,7 @@
 #include "tprt/Report.h"
 
 #include "cpu/Gemm.h"
+#include "cuda/DynamicLibrary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -242,6 +243,26 @@ static json toJson(const Profile &profile, const Session &session,
           {"rows", std::move(rows)}};
 }
 
+static json toJson(const GemmUses &uses) {
+  json products = json::array();
+  for (const GemmUse &use : uses.products) {
+    json product = {{"form", use.form},
+                    {"epilogue", use.epilogue},
+                    {"algorithm", use.algorithm},
+                    {"algorithms", use.numAlgorithms},
+                    {"calls", use.calls}};
+    if (use.seconds > 0) {
+      product["seconds"] = use.seconds;
+      product["first_seconds"] = use.firstSeconds;
+    }
+    products.push_back(std::move(product));
+  }
+  json object = {{"file", uses.file}, {"products", std::move(products)}};
+  if (!uses.note.empty())
+    object["note"] = uses.note;
+  return object;
+}
+
 static json toJson(const std::vector<AttentionUse> &uses) {
   json list = json::array();
   for (const AttentionUse &use : uses)
@@ -326,8 +347,11 @@ std::string tprt::makeRunReport(const std::string &artifactPath,
     report["communication"] = session.getCommunication();
   if (!result.hostSeconds.empty())
     report["host_seconds"] = toJson(result.hostSeconds);
-  if (manifest.isForCuda)
+  if (manifest.isForCuda) {
+    report["libraries"] = cuda::getLoadedLibraries();
     report["attention"] = toJson(session.getAttentionUses());
+    report["gemm"] = toJson(session.getGemmUses());
+  }
   if (!manifest.isForCuda)
     report["gemm"] = toJson(session.getGemmChoices());
   if (profile)

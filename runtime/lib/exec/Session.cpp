@@ -71,11 +71,12 @@ private:
 RankOutputs::~RankOutputs() = default;
 
 static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
-                                          const CudaOptions &options) {
+                                          const CudaOptions &options,
+                                          const GemmOptions &gemm) {
   if (!artifact.getManifest().isForCuda)
     return std::make_shared<HostDevice>();
   std::shared_ptr<Device> device =
-      cuda::makeDevice(artifact.getDeviceCodes(), options);
+      cuda::makeDevice(artifact.getDeviceCodes(), options, gemm);
   for (const OpInfo &op : artifact.getManifest().ops)
     if (op.kind == "gemm")
       cuda::checkProducts();
@@ -421,7 +422,15 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
   }
   impl->artifact->loadCode(); // all arguments have been checked by now
-  impl->device = makeDevice(*impl->artifact, impl->options.cuda);
+  GemmOptions gemm = impl->options.gemm;
+  if (gemm.file.empty())
+    gemm.file = impl->artifact->getPath() + ".gemm.json";
+  bool hostsAll =
+      static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize;
+  // Several processes must choose alike, so they don't measure.
+  if (manifest.isForCuda && !hostsAll)
+    gemm.maxSeconds = 0;
+  impl->device = makeDevice(*impl->artifact, impl->options.cuda, gemm);
   impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize,
                                     impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
@@ -435,13 +444,8 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   impl->announced.resize(manifest.worldSize);
   if (!impl->device->sharesHostMemory())
     return;
-  GemmOptions gemm = impl->options.gemm;
-  if (gemm.file.empty())
-    gemm.file = impl->artifact->getPath() + ".gemm.json";
-  int numThreads = countThreadsOfRank(manifest);
-  impl->gemms = std::make_shared<GemmChoices>(chooseGemms(
-      manifest, gemm, numThreads,
-      static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize));
+  impl->gemms = std::make_shared<GemmChoices>(
+      chooseGemms(manifest, gemm, countThreadsOfRank(manifest), hostsAll));
 }
 
 Session::~Session() = default;
@@ -564,6 +568,11 @@ const GemmChoices &Session::getGemmChoices() const { return *impl->gemms; }
 
 int64_t Session::getPackedWeightBytes() const {
   return impl->constants ? impl->constants->getPackedBytes() : 0;
+}
+
+GemmUses Session::getGemmUses() const {
+  DeviceStream *stream = impl->device->getStream(impl->ranks.front());
+  return stream ? stream->getGemmUses() : GemmUses();
 }
 
 std::vector<AttentionUse> Session::getAttentionUses() const {

@@ -71,7 +71,7 @@ protected:
   DeviceStream &stream = *device->getStream(0);
   LoneRank host;
 
-  void run(Case c) {
+  void run(Case c, double tolerance = 0) {
     SCOPED_TRACE(c.name);
     Dtype dtype = GetParam();
     c.args.dtype = static_cast<int32_t>(dtype);
@@ -92,7 +92,9 @@ protected:
     stream.endRun();
     stream.finish([](auto) {});
     // Two computations of an activation may round differently.
-    result.expectSame(*device, c.args.activation == TPRT_GELU_TANH ? 2 : 0);
+    if (c.args.activation > TPRT_RELU)
+      tolerance = 2;
+    result.expectSame(*device, tolerance);
   }
 };
 
@@ -107,10 +109,9 @@ TEST_P(CudaGemmTest, AsOnTheHost) {
   run({"both, padded", {0, 0, 1, 1, 5, 7, 3, 1, 6, 0, 0, 1, 4, 0, 0, 9, 0, 0}});
   run({"bias", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}, true});
   run({"accumulates", {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}});
-  if (GetParam() != Dtype::F64) // that has no epilogue
-    run({"accumulates and bias",
-         {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0},
-         true});
+  run({"accumulates and bias",
+       {0, 1, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0},
+       true});
   run({"one row", {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0}});
   run({"one column of A",
        {0, 0, 1, 1, 5, 7, 1, 1, 99, 0, 0, 99, 1, 0, 0, 7, 0, 0}});
@@ -120,13 +121,10 @@ TEST_P(CudaGemmTest, AsOnTheHost) {
 
 // And then: activation; row and batch strides of the addend.
 TEST_P(CudaGemmTest, Epilogues) {
-  bool isDouble = GetParam() == Dtype::F64;
-  for (int64_t activation : {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU_TANH})
+  for (int64_t activation :
+       {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU, TPRT_GELU_TANH, TPRT_SILU})
     for (int bits = 0; bits < 8; ++bits) {
       bool hasBias = bits & 1, hasAddend = bits & 2;
-      // Of f64, neither activations nor both summands.
-      if (isDouble && (activation || (hasBias && (bits & 6))))
-        continue;
       SCOPED_TRACE(testing::Message() << activation << " bits " << bits);
       Case c{"epilogue",
              {0, 0, 2, 3, 2, 3,  5, 5,          1, 30, 10,
@@ -142,6 +140,36 @@ TEST_P(CudaGemmTest, Epilogues) {
        {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0, 0, 99, 0, 0},
        false,
        true});
+}
+
+/// The fake cuBLASLt has none for a single row. Sums are rounded before and
+/// after such an epilogue.
+TEST_P(CudaGemmTest, EpiloguesByAKernel) {
+  constexpr double tolerance = 2;
+  size_t numKernels = 0;
+  for (int64_t activation :
+       {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU, TPRT_GELU_TANH, TPRT_SILU})
+    for (int bits = 0; bits < 8; ++bits) {
+      SCOPED_TRACE(testing::Message() << activation << " bits " << bits);
+      bool hasBias = bits & 1, hasAddend = bits & 2;
+      Case c{"one row",
+             {0, 0, 1, 1, 1, 7, 3, 3,          1, 0, 0,
+              7, 1, 0, 0, 7, 0, 0, activation, 7, 0, 0},
+             hasBias,
+             hasAddend};
+      c.args.accumulate = (bits & 4) && !hasAddend;
+      run(c, tolerance);
+      numKernels += hasBias || activation; // cuBLASLt adds matrices
+      EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_epilogue"), numKernels);
+    }
+  if (GetParam() == Dtype::F64) // for which it has no epilogues at all
+    return;
+  // The library may also refuse later.
+  numKernels = fake::countCalls("cuLaunchKernel tprt_epilogue");
+  fake::failCall("cublasLtMatmul", 15);
+  run({"bias", {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0}, true},
+      tolerance);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_epilogue"), numKernels + 1);
 }
 
 TEST_P(CudaGemmTest, Batches) {
@@ -167,6 +195,11 @@ TEST_P(CudaGemmTest, OverNothing) {
   run({"adds",
        {0, 0, 2, 1, 3, 5, 0, 0, 1, 0, 0, 5, 1, 0, 0, 7, 21, 0, 0, 5, 15, 0},
        false,
+       true});
+  run({"activated",
+       {0, 0, 2, 1, 3, 5,  0, 0,         1, 0,  0,
+        5, 1, 0, 0, 7, 21, 0, TPRT_SILU, 5, 15, 0},
+       true,
        true});
   run({"no rows", {0, 0, 1, 1, 0, 5, 3, 3, 1, 0, 0, 5, 1, 0, 0, 5, 0, 0}});
   EXPECT_EQ(fake::countCalls("cublasLtMatmul"), 0u);
@@ -205,22 +238,12 @@ TEST(CudaGemm, NamesWhatFails) {
             "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED");
   fake::failCall("cublasLtMatmul", 13);
   EXPECT_EQ(errorOf(run), "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
-  for (int64_t activation : {TPRT_GELU, TPRT_SILU}) {
-    args.activation = activation;
-    EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activation but relu "
-                            "and the gelu by tanh");
-  }
-  args.activation = TPRT_RELU;
-  args.dtype = TPRT_F64;
-  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt has no activations for f64");
-  args.dtype = TPRT_F32;
-  args.k = 0;
-  EXPECT_EQ(errorOf(run), "tprt_gemm: an activation of sums over no elements "
-                          "isn't supported on CUDA devices");
+  args.activation = 5;
+  EXPECT_EQ(errorOf(run), "tprt_gemm: activation is 5, expected 0 to 4");
   args.activation = TPRT_NO_ACTIVATION;
   operands.factor = data.get();
-  EXPECT_EQ(errorOf(run), "tprt_gemm: cuBLASLt multiplies no product by a "
-                          "factor, element by element");
+  EXPECT_EQ(errorOf(run),
+            "tprt_gemm: factors aren't supported on CUDA devices");
   operands.factor = nullptr;
   operands.addend = data.get();
   args.accumulate = 1;
@@ -228,4 +251,125 @@ TEST(CudaGemm, NamesWhatFails) {
   args.dtype = TPRT_I32;
   EXPECT_EQ(errorOf(run), "tprt_gemm: dtype is not f32, f64, f16 or bf16");
   fake::reset();
+}
+
+namespace {
+
+/// Products whose algorithms are measured.
+class CudaGemmAlgorithms : public testing::Test {
+protected:
+  void SetUp() override {
+    fake::reset();
+    fake::getSettings().fastestAlgorithm = 2;
+  }
+  void TearDown() override { fake::reset(); }
+
+  /// Runs a product on a device of its own. C was `before`, all elements of A
+  /// and B are 1.
+  GemmUses run(bool accumulates = false, bool hasAddend = false,
+               double maxSeconds = 0.3) {
+    GemmOptions options{.library = {}, .file = file, .maxSeconds = maxSeconds};
+    std::shared_ptr<Device> device = cuda::makeDevice({&code}, {}, options);
+    DeviceStream &stream = *device->getStream(0);
+    std::vector<std::shared_ptr<std::byte>> data;
+    for (double value : {1.0, 1.0, 10.0, 100.0}) {
+      data.push_back(device->allocate(256));
+      device->fill(Dtype::F32, value, data.back().get(), 64);
+    }
+    tprt_gemm_args args = {0, accumulates, 1, 1, 4, 4, 3, 3, 1, 0,
+                           0, 4,           1, 0, 0, 4, 0, 0, 0, 4};
+    stream.beginRun();
+    stream.gemm(args, {data[0].get(), data[1].get(), data[2].get(), nullptr,
+                       hasAddend ? data[3].get() : nullptr});
+    stream.endRun();
+    stream.finish([](auto) {});
+    float result = 0;
+    device->read(data[2].get(), Dtype::F32, {1}, makeBox({0}, {1}),
+                 reinterpret_cast<std::byte *>(&result));
+    EXPECT_EQ(result, 3 + (accumulates ? 10 : 0) + (hasAddend ? 100 : 0));
+    return stream.getGemmUses();
+  }
+
+  TestDirectory directory;
+  std::string file = directory / "choices.json";
+  tprt_device_code code = {};
+};
+
+} // namespace
+
+TEST_F(CudaGemmAlgorithms, FastestOneIsKept) {
+  GemmUses uses = run();
+  ASSERT_EQ(uses.products.size(), 1u);
+  EXPECT_EQ(uses.file, file);
+  EXPECT_EQ(uses.note, "");
+  GemmUse use = uses.products[0];
+  EXPECT_EQ(use.form,
+            "f32, 4 x 4 x 3 (m x n x k), A by rows of 3, B by rows of 4, C by "
+            "rows of 4, aligned to 256 256 256");
+  EXPECT_EQ(use.epilogue, "none");
+  EXPECT_EQ(use.algorithm, 2);
+  EXPECT_EQ(use.numAlgorithms, 3);
+  EXPECT_EQ(use.calls, 1);
+  EXPECT_GT(use.seconds, 0);
+  EXPECT_GT(use.firstSeconds, use.seconds);
+  size_t calls = fake::countCalls("cublasLtMatmul ");
+  EXPECT_GT(calls, 5u);
+  // Another process takes it from the file.
+  GemmUses again = run();
+  EXPECT_EQ(again.products, uses.products);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), calls + 1);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul 2 "),
+            fake::countCalls("cublasLtMatmul 2 stream"));
+  // Another version of the library has other algorithms.
+  fake::getSettings().blasVersion = 130200;
+  fake::getSettings().fastestAlgorithm = 1;
+  EXPECT_EQ(run().products.at(0).algorithm, 1);
+  fake::getSettings().blasVersion = 130100;
+  EXPECT_EQ(run().products.at(0).algorithm, 2); // both are in the file
+}
+
+TEST_F(CudaGemmAlgorithms, MeasuringKeepsWhatIsAddedTo) {
+  EXPECT_EQ(run(/*accumulates=*/true).products.at(0).algorithm, 2);
+  EXPECT_EQ(run(false, /*hasAddend=*/true).products.at(0).algorithm, 2);
+}
+
+TEST_F(CudaGemmAlgorithms, OnlyWhatCanBeKeptIsMeasured) {
+  std::string first =
+      ": cuBLASLt's first algorithm computes what has no choice";
+  std::string path = file;
+  file = directory / "nothing/choices.json";
+  GemmUses uses = run();
+  EXPECT_EQ(uses.note, "'" + file + "' can't be written" + first);
+  EXPECT_EQ(uses.products.at(0).algorithm, 0);
+  file = path;
+  uses = run(false, false, /*maxSeconds=*/0);
+  EXPECT_EQ(uses.note, "processes that share ranks don't measure" + first);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 2u);
+  file = "";
+  EXPECT_EQ(run().note, "");
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
+}
+
+TEST_F(CudaGemmAlgorithms, FilesThatAreWrong) {
+  directory.write("choices.json", "{}");
+  GemmUses uses = run();
+  EXPECT_TRUE(contains(uses.note, "'" + file + "' holds no choices: "));
+  EXPECT_EQ(uses.products.at(0).algorithm, 2);
+  EXPECT_EQ(run().note, ""); // it was replaced
+  // A position that isn't in the list.
+  std::string text = readFile(file);
+  size_t at = text.find("\"algorithm\": 2");
+  ASSERT_NE(at, std::string::npos);
+  directory.write("choices.json", text.replace(at, 14, "\"algorithm\": 7"));
+  uses = run();
+  EXPECT_TRUE(contains(uses.note, "'algorithm' is 7, of 3"));
+  EXPECT_EQ(uses.products.at(0).algorithm, 2);
+}
+
+/// An algorithm that fails once isn't measured again.
+TEST_F(CudaGemmAlgorithms, OneThatFailsIsOut) {
+  fake::failCall("cublasLtMatmul", 15, /*skip=*/2);
+  GemmUse use = run().products.at(0);
+  EXPECT_NE(use.algorithm, 2);
+  EXPECT_EQ(use.numAlgorithms, 3);
 }

@@ -67,6 +67,7 @@ struct Case {
   bool causal = false;
   bool hasMask = false, maskPerRow = true, maskPerHead = false;
   int64_t keyHeads = 4;
+  int64_t maskPitch = 0; ///< elements from a row to the next; 0: without gaps
 
   DnnAttention make(int32_t type, bool isGradient) const;
 };
@@ -93,6 +94,9 @@ DnnAttention Case::make(int32_t type, bool isGradient) const {
   if (hasMask)
     operands[DnnMask] = DnnShape::makeDense(
         {2, maskPerHead ? heads : 1, maskPerRow ? rows : 1, columns});
+  if (maskPitch)
+    operands[DnnMask].strides = {rows * maskPitch, rows * maskPitch, maskPitch,
+                                 1};
   if (isGradient) {
     operands[DnnRowSums] = operands[DnnStatistics];
     operands[DnnGradient] = operands[DnnOutput];
@@ -112,6 +116,11 @@ static const Case cases[] = {
     {.name = "mask by row", .hasMask = true},
     {.name = "mask by head", .hasMask = true, .maskPerHead = true},
     {.name = "one mask for all rows", .hasMask = true, .maskPerRow = false},
+    {.name = "padded mask",
+     .rows = 37,
+     .columns = 51,
+     .hasMask = true,
+     .maskPitch = 56},
     {.name = "mask and causal", .causal = true, .hasMask = true},
 };
 

@@ -7,6 +7,7 @@
 #include "TestUtils.h"
 
 #include <numeric>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -104,6 +105,54 @@ TEST_F(DeviceTest, StreamsWaitForEvents) {
   };
   EXPECT_EQ(run(true), (std::vector<float>{5, 5}));
   EXPECT_EQ(run(false), (std::vector<float>{0, 0})); // the fake device is lazy
+}
+
+/// The fake device notices two calls at a time.
+TEST_F(DeviceTest, ThreadsAddToACaptureOneByOne) {
+  constexpr int64_t count = 100;
+  DeviceStream &first = *device->getStream(0), &second = *device->getStream(1);
+  auto data = device->allocate(2 * count * 4);
+  device->fill(Dtype::F32, 0, data.get(), 2 * count);
+  first.beginRun();
+  second.beginRun();
+  first.beginCapture();
+  second.waitFor(first.announce());
+  float five = 5;
+  uint32_t bits;
+  std::memcpy(&bits, &five, 4);
+  std::vector<std::thread> threads;
+  for (DeviceStream *stream : {&first, &second})
+    threads.emplace_back([&, stream] {
+      stream->beginRun();
+      std::byte *own = data.get() + (stream == &first ? 0 : count * 4);
+      for (int64_t i = 0; i < count; i += 2) {
+        stream->fill(own + i * 4, bits, 4, 1);
+        stream->announce();
+        stream->copy(own + (i + 1) * 4, own + i * 4, 4);
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  first.waitFor(second.announce());
+  std::shared_ptr<void> graph = first.endCapture();
+  first.replay(graph.get());
+  first.finish([](auto) {});
+  EXPECT_EQ(read(data, 2 * count), std::vector<float>(2 * count, 5));
+}
+
+/// A record that no kernel writes is neither reset nor read.
+TEST_F(DeviceTest, ReportsOnlyWhatIsChecked) {
+  DeviceStream &stream = *device->getStream(0);
+  for (int32_t numSites : {0, 1}) {
+    code.num_sites = numSites;
+    fake::reset();
+    stream.beginRun();
+    stream.endRun();
+    stream.finish([](auto) {});
+    size_t expected = numSites;
+    EXPECT_EQ(fake::countCalls("cuMemset"), expected);
+    EXPECT_EQ(fake::countCalls("cuMemcpy"), expected);
+  }
 }
 
 /// What the communication's stream does is seen only by who waits for it, and a

@@ -21,7 +21,7 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
     ```
 
     The ops that use the indices always read a row that exists, so they may run before or after the
-    check.
+    check. Canonicalization drops checks of constants that are in range.
 
     **Constraints:** (C1) `bound` is not negative.
   }];
@@ -32,6 +32,7 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
   let assemblyFormat = [{
     $indices `below` $bound (`except` $ignored^)? `what` $what attr-dict `:` type($indices)
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
 def TPRT_OpaqueOp : TPRT_Op<"opaque", [

@@ -1,0 +1,230 @@
+//===- AttentionTileKernels.cu - Attention in tiles on a CUDA device ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A block of threads computes a tile of rows of the output, in tiles of
+// columns (FlashAttention, https://arxiv.org/abs/2205.14135), without tensor
+// cores. Queries, keys and weights of a tile lie in shared memory; values take
+// the place of keys. In both products a thread computes a tile of its own in
+// registers. Of the scores, thread (y, x) of 8 x 16 has rows y, y + 8, ... and
+// columns x, x + 16, ...; of the output, elements 4 x ... 4 x + 3 of every 64.
+// This way no two threads of a quarter of a warp read the same bank, as rows are
+// padded by four elements.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionKernels.cuh"
+#include "TileSizes.h"
+#include "Warps.cuh"
+
+namespace tprt_kernels {
+
+/// AttentionArguments of OwnKernels.h.
+struct TileArguments {
+  tprt_attention_args args;
+  const void *query, *key, *value, *mask;
+  void *output;
+};
+
+/// Four elements, in as few accesses as possible.
+template <typename Acc>
+struct alignas(16) Four {
+  Acc x, y, z, w;
+};
+template <typename Acc>
+__device__ Four<Acc> loadFour(const Acc *data) {
+  return *reinterpret_cast<const Four<Acc> *>(data);
+}
+
+/// Copies rows of an operand to shared memory, `numRows` of `count` elements.
+/// The rest of the tile becomes 0.
+template <int tileRows, int size, typename T, typename Acc>
+__device__ void loadTile(Acc *tile, const T *data,
+                         const tprt_attention_strides &strides, int64_t numRows,
+                         int64_t count) {
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll 4
+  for (int row = warp; row < tileRows; row += numThreads / 32)
+#pragma unroll
+    for (int d = lane; d < size; d += 32)
+      tile[row * (size + 4) + d] =
+          row < numRows && d < count
+              ? load(data, row * strides.row + d * strides.col)
+              : Acc(0);
+}
+
+template <typename T, int size>
+__device__ void attendTile(const TileArguments &arguments) {
+  using Acc = typename Traits<T>::Acc;
+  using Sizes = TileSizes<sizeof(Acc), size>;
+  constexpr int numRows = Sizes::rows / 8, numColumns = Sizes::columns / 16;
+  constexpr int numChunks = size / 64;
+  constexpr int pitch = Sizes::pitch, weightsPitch = Sizes::weightsPitch;
+  const tprt_attention_args &args = arguments.args;
+  auto *query = static_cast<Acc *>(getDynamicShared());
+  Acc *tile = query + Sizes::rows * pitch; // keys, then values
+  Acc *weights = tile + Sizes::columns * pitch;
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+
+  // With a causal mask the last tiles take longest, so they begin first.
+  int64_t numTiles = (args.rows + Sizes::rows - 1) / Sizes::rows;
+  int64_t batch = blockIdx.x / numTiles;
+  int64_t firstRow = (numTiles - 1 - blockIdx.x % numTiles) * Sizes::rows;
+  const T *q = static_cast<const T *>(arguments.query) +
+               getOffset(args, args.query, batch) + firstRow * args.query.row;
+  const T *k =
+      static_cast<const T *>(arguments.key) + getOffset(args, args.key, batch);
+  const T *v = static_cast<const T *>(arguments.value) +
+               getOffset(args, args.value, batch);
+  T *output = static_cast<T *>(arguments.output) +
+              getOffset(args, args.output, batch) + firstRow * args.output.row;
+  int64_t mask = getOffset(args, args.mask_strides, batch) +
+                 firstRow * args.mask_strides.row;
+  const Acc lowest = -INFINITY;
+  int depth = static_cast<int>((args.depth + 3) / 4 * 4);
+  int64_t columns = args.columns;
+  if (args.causal && firstRow + Sizes::rows < columns)
+    columns = firstRow + Sizes::rows;
+  loadTile<Sizes::rows, size>(query, q, args.query, args.rows - firstRow,
+                              args.depth);
+
+  Acc maxima[numRows], sums[numRows], acc[numRows][numChunks][4];
+#pragma unroll
+  for (int i = 0; i < numRows; ++i) {
+    maxima[i] = lowest;
+    sums[i] = 0;
+#pragma unroll
+    for (int c = 0; c < numChunks; ++c)
+      acc[i][c][0] = acc[i][c][1] = acc[i][c][2] = acc[i][c][3] = 0;
+  }
+#pragma unroll 1
+  for (int64_t first = 0; first < columns; first += Sizes::columns) {
+    __syncthreads(); // the last tile's values are used
+    loadTile<Sizes::columns, size>(tile, k + first * args.key.row, args.key,
+                                   args.columns - first, args.depth);
+    __syncthreads();
+    Acc scores[numRows][numColumns] = {};
+#pragma unroll 1
+    for (int d = 0; d < depth; d += 4) {
+      Four<Acc> keys[numColumns];
+#pragma unroll
+      for (int j = 0; j < numColumns; ++j)
+        keys[j] = loadFour(tile + (x + 16 * j) * pitch + d);
+#pragma unroll
+      for (int i = 0; i < numRows; ++i) {
+        Four<Acc> own = loadFour(query + (y + 8 * i) * pitch + d);
+#pragma unroll
+        for (int j = 0; j < numColumns; ++j)
+          scores[i][j] += own.x * keys[j].x + own.y * keys[j].y +
+                          own.z * keys[j].z + own.w * keys[j].w;
+      }
+    }
+
+    // The softmax's weights, and its maximum and sum so far.
+#pragma unroll
+    for (int i = 0; i < numRows; ++i) {
+      int64_t row = firstRow + y + 8 * i;
+      Acc highest = maxima[i];
+#pragma unroll
+      for (int j = 0; j < numColumns; ++j) {
+        int64_t column = first + x + 16 * j;
+        Acc score = lowest;
+        if (row < args.rows && column < args.columns &&
+            !(args.causal && column > row))
+          score = addMask<T>(args, arguments.mask,
+                             mask + (y + 8 * i) * args.mask_strides.row +
+                                 column * args.mask_strides.col,
+                             scores[i][j] * static_cast<Acc>(args.scale));
+        scores[i][j] = score;
+        highest = score > highest ? score : highest;
+      }
+      highest = combineLanes(highest, 1, 16,
+                             [](Acc a, Acc b) { return a > b ? a : b; });
+      bool isEmpty = highest == lowest;
+      Acc correction = isEmpty ? Acc(1) : exponential(maxima[i] - highest);
+      maxima[i] = highest;
+      sums[i] *= correction;
+#pragma unroll
+      for (int j = 0; j < numColumns; ++j) {
+        Acc weight = isEmpty && scores[i][j] == lowest
+                         ? Acc(0)
+                         : exponential(scores[i][j] - highest);
+        sums[i] += weight;
+        weights[(y + 8 * i) * weightsPitch + x + 16 * j] = weight;
+      }
+#pragma unroll
+      for (int c = 0; c < numChunks; ++c)
+#pragma unroll
+        for (int e = 0; e < 4; ++e)
+          acc[i][c][e] *= correction;
+    }
+    __syncthreads(); // the keys are used, the weights complete
+    loadTile<Sizes::columns, size>(tile, v + first * args.value.row, args.value,
+                                   args.columns - first, args.width);
+    __syncthreads();
+#pragma unroll 1
+    for (int j = 0; j < Sizes::columns; j += 4) {
+      Four<Acc> own[numRows];
+#pragma unroll
+      for (int i = 0; i < numRows; ++i)
+        own[i] = loadFour(weights + (y + 8 * i) * weightsPitch + j);
+#pragma unroll
+      for (int c = 0; c < numChunks; ++c) {
+        const Acc *values = tile + j * pitch + 64 * c + 4 * x;
+#pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          Four<Acc> value = loadFour(values + n * pitch);
+#pragma unroll
+          for (int i = 0; i < numRows; ++i) {
+            Acc weight = n == 0   ? own[i].x
+                         : n == 1 ? own[i].y
+                         : n == 2 ? own[i].z
+                                  : own[i].w;
+            acc[i][c][0] += weight * value.x;
+            acc[i][c][1] += weight * value.y;
+            acc[i][c][2] += weight * value.z;
+            acc[i][c][3] += weight * value.w;
+          }
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < numRows; ++i) {
+    Acc sum = combineLanes(sums[i], 1, 16, [](Acc a, Acc b) { return a + b; });
+    Acc divisor = sum == 0 ? Acc(1) : sum;
+    int64_t row = y + 8 * i;
+    if (firstRow + row >= args.rows)
+      continue;
+#pragma unroll
+    for (int c = 0; c < numChunks; ++c)
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        int64_t e = 64 * c + 4 * x + n;
+        if (e < args.width)
+          store(output, row * args.output.row + e * args.output.col,
+                acc[i][c][n] / divisor);
+      }
+  }
+}
+
+} // namespace tprt_kernels
+
+using namespace tprt_kernels;
+
+// All kernels: KERNEL(the element type, its name, the largest head).
+#define TPRT_TILE_KERNELS(KERNEL)                                              \
+  KERNEL(float, f32, 64)                                                       \
+  KERNEL(float, f32, 128)                                                      \
+  KERNEL(double, f64, 64)                                                      \
+  KERNEL(__half, f16, 64)                                                      \
+  KERNEL(__half, f16, 128)                                                     \
+  KERNEL(__nv_bfloat16, bf16, 64)                                              \
+  KERNEL(__nv_bfloat16, bf16, 128)
+
+#define TPRT_DEFINE_TILES(T, DTYPE, SIZE)                                      \
+  extern "C" __global__ void __launch_bounds__(numThreads, 2)                  \
+      tprt_attention_tiles_##DTYPE##_##SIZE(                                   \
+          const __grid_constant__ TileArguments a) {                           \
+    attendTile<T, SIZE>(a);                                                    \
+  }
+TPRT_TILE_KERNELS(TPRT_DEFINE_TILES)

@@ -1,0 +1,134 @@
+//===- GemmAlgorithms.cpp - Choice of cuBLASLt's algorithms ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "cuda/GemmAlgorithms.h"
+
+#include "cpu/GemmChoiceFile.h"
+#include "cuda/Blas.h"
+
+#include <chrono>
+
+using namespace tprt;
+using namespace tprt::cuda;
+using nlohmann::json;
+
+/// An algorithm must gain at least this over the first one. A smaller gain may
+/// be noise.
+static constexpr double leastGain = 0.02;
+
+/// The limit for one product.
+static constexpr double maxSecondsOfProduct = 0.05;
+
+GemmAlgorithms::GemmAlgorithms(const GemmOptions &options,
+                               const Context &context)
+    : options(options), device(context.getModel() + ", sm_" +
+                               std::to_string(context.getArchitecture())) {}
+
+GemmAlgorithms::~GemmAlgorithms() = default;
+
+static std::string getBlasVersion() {
+  size_t version = Blas::get().cublasLtGetVersion();
+  return std::to_string(version / 10000) + "." +
+         std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+void GemmAlgorithms::load() {
+  auto parse = [&](const json &object) {
+    GemmUse use;
+    use.form = object.at("form");
+    use.algorithm = getInteger(object.at("algorithm"));
+    use.numAlgorithms = getInteger(object.at("algorithms"));
+    if (use.algorithm < 0 || use.algorithm >= use.numAlgorithms)
+      throw inputError("'algorithm' is " + std::to_string(use.algorithm) +
+                       ", of " + std::to_string(use.numAlgorithms));
+    use.seconds = object.at("seconds");
+    use.firstSeconds = object.at("first_seconds");
+    known[use.form] = use;
+  };
+  json conditions = {{"device", device},
+                     {"libraries", {{"cublaslt", getBlasVersion()}}}};
+  file = std::make_unique<GemmChoiceFile>(options.file, std::move(conditions),
+                                          parse);
+  note = file->getNote();
+  if (!file->isUsable())
+    known.clear();
+}
+
+void GemmAlgorithms::addNote(const std::string &text) {
+  std::string all = text + ": cuBLASLt's first algorithm computes what has no "
+                           "choice";
+  if (note.find(all) == std::string::npos)
+    note += (note.empty() ? "" : "; ") + all;
+}
+
+bool GemmAlgorithms::mayMeasure() {
+  if (options.maxSeconds <= 0)
+    addNote("processes that share ranks don't measure");
+  else if (!file->canWrite())
+    addNote("'" + options.file + "' can't be written");
+  else
+    return true;
+  return false;
+}
+
+void GemmAlgorithms::choose(GemmUse &use, const Measure &measure) {
+  // Held while another stream measures: its time would be disturbed, and the
+  // product may be the same.
+  std::lock_guard<std::mutex> lock(mutex);
+  if (options.file.empty() || use.numAlgorithms < 2)
+    return;
+  if (!file)
+    load();
+  auto found = known.find(use.form);
+  if (found == known.end() ||
+      found->second.numAlgorithms != use.numAlgorithms) {
+    if (!measure || !mayMeasure())
+      return;
+    GemmUse choice = use;
+    if (spentSeconds < options.maxSeconds) {
+      using Clock = std::chrono::steady_clock;
+      Clock::time_point start = Clock::now();
+      std::vector<double> seconds = measure(
+          std::min(maxSecondsOfProduct, options.maxSeconds - spentSeconds));
+      spentSeconds +=
+          std::chrono::duration<double>(Clock::now() - start).count();
+      if (seconds.empty())
+        return addNote("a product couldn't be measured");
+      auto best = std::min_element(seconds.begin(), seconds.end());
+      if (*best < (1 - leastGain) * seconds.front())
+        choice.algorithm = best - seconds.begin();
+      choice.seconds = seconds[choice.algorithm];
+      choice.firstSeconds = seconds.front();
+    }
+    found = known.insert_or_assign(use.form, choice).first;
+    hasNew = true;
+  }
+  use.algorithm = found->second.algorithm;
+  use.seconds = found->second.seconds;
+  use.firstSeconds = found->second.firstSeconds;
+}
+
+void GemmAlgorithms::keep() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!hasNew)
+    return;
+  hasNew = false;
+  json choices = json::array();
+  for (const auto &[form, use] : known)
+    choices.push_back({{"form", form},
+                       {"algorithm", use.algorithm},
+                       {"algorithms", use.numAlgorithms},
+                       {"seconds", use.seconds},
+                       {"first_seconds", use.firstSeconds}});
+  try {
+    file->write(std::move(choices));
+  } catch (const Error &error) {
+    addNote(error.what());
+  }
+}
+
+std::string GemmAlgorithms::getNote() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return note;
+}
