@@ -240,8 +240,9 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
 
     A buffer that only these ops use shrinks to one row, as long as the rows of the nest take no
     more than `max-row-bytes` together. If sharing a nest leaves an op fewer iterations than it has
-    by itself, the nest must have at least `min-rows` iterations. In a nest of a single row, no op
-    has more than `max-single-row` iterations.
+    by itself, the nest must have at least `min-rows` iterations. This doesn't hold if
+    no op has more than `small-op` iterations. In a nest of a single row, no op has more than
+    `max-single-row` iterations.
   }];
   let options = [
     Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
@@ -250,6 +251,9 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
     Option<"minRows", "min-rows", "int64_t", "0",
            "Iterations that a nest must have if sharing it leaves an op fewer iterations than "
            "it has by itself">,
+    Option<"smallOp", "small-op", "int64_t", "0",
+           "Ops of at most so many iterations share a nest even if it has fewer rows than "
+           "'min-rows' asks for">,
     Option<"maxSingleRow", "max-single-row", "int64_t", "std::numeric_limits<int64_t>::max()",
            "Iterations that an op may have in a nest of a single row">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];

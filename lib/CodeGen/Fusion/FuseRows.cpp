@@ -103,7 +103,9 @@ bool canShare(Ops ops, unsigned depth) {
   }
   for (const Access &x : accesses)
     for (const Access &y : accesses) {
-      if (!x.isWrite || x.root != y.root)
+      if (!x.isWrite || x.root != y.root ||
+          (x.operand->getOwner() == y.operand->getOwner() &&
+           areDisjoint(x.operand->get(), y.operand->get())))
         continue;
       if (x.operand->get() != y.operand->get() || x.rowDims != y.rowDims)
         return false;
@@ -163,14 +165,10 @@ private:
         continue;
       }
       bool joins = isRelated(group, generic);
-      int64_t rows = 0; // the least that are enough
-      if (joins && minRows > 0)
-        rows = std::min(std::max(countMostRows(group), countMostRows(generic)),
-                        minRows.getValue());
+      int64_t mostRows = std::max(countMostRows(group), countMostRows(generic));
       group.push_back(generic);
       if (unsigned depth = joins ? getSharedDepth(group) : 0;
-          depth > 0 && countRows(group, depth) >= rows &&
-          (countRows(group, depth) > 1 || areShort(group)))
+          depth > 0 && pays(group, countRows(group, depth), mostRows))
         continue;
       group.pop_back();
       close();
@@ -181,11 +179,17 @@ private:
       fuse(rewriter, ops, getSharedDepth(ops));
   }
 
-  /// Whether `ops` may be a nest of a single row.
-  bool areShort(Ops ops) const {
-    return llvm::all_of(ops, [&](linalg::GenericOp op) {
-      return llvm::product_of(op.getStaticLoopRanges()) <= maxSingleRow;
-    });
+  /// Whether to run `ops` in a nest of `rows`, where a part of them could have
+  /// a nest of `mostRows`.
+  bool pays(Ops ops, int64_t rows, int64_t mostRows) const {
+    auto areAtMost = [&](int64_t iterations) {
+      return llvm::all_of(ops, [&](linalg::GenericOp op) {
+        return llvm::product_of(op.getStaticLoopRanges()) <= iterations;
+      });
+    };
+    if (rows < std::min(mostRows, minRows.getValue()) && !areAtMost(smallOp))
+      return false;
+    return rows > 1 || areAtMost(maxSingleRow);
   }
 
   static int64_t countMostRows(Ops ops) {

@@ -29,26 +29,6 @@ void addInputs(Inputs &inputs, linalg::GenericOp op) {
     inputs.insert({input->get(), op.getMatchingIndexingMap(input)});
 }
 
-/// Whether two views are of different elements of the same buffer.
-bool areDisjoint(Value x, Value y) {
-  auto a = x.getDefiningOp<memref::SubViewOp>(),
-       b = y.getDefiningOp<memref::SubViewOp>();
-  auto isPlain = [](memref::SubViewOp op) {
-    return llvm::none_of(op.getStaticOffsets(), ShapedType::isDynamic) &&
-           llvm::none_of(op.getStaticSizes(), ShapedType::isDynamic) &&
-           llvm::all_of(op.getStaticStrides(),
-                        [](int64_t s) { return s == 1; });
-  };
-  if (!a || !b || a.getSource() != b.getSource() || !isPlain(a) || !isPlain(b))
-    return false;
-  for (auto [startA, sizeA, startB, sizeB] :
-       llvm::zip_equal(a.getStaticOffsets(), a.getStaticSizes(),
-                       b.getStaticOffsets(), b.getStaticSizes()))
-    if (startA + sizeA <= startB || startB + sizeB <= startA)
-      return true;
-  return false;
-}
-
 bool canFuse(linalg::GenericOp first, linalg::GenericOp second) {
   for (linalg::GenericOp op : {first, second})
     if (op.getNumParallelLoops() != op.getNumLoops())

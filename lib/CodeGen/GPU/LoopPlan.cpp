@@ -83,6 +83,34 @@ static bool isAligned(const LoopPlan &plan, const LoopPlan::Access &access,
   return true;
 }
 
+/// Moves parallel loops that repeat an operand's elements behind the others, in
+/// front of the innermost one: a block's threads then share these elements. The
+/// innermost loop must fill the memory's sectors by itself.
+static void nestRepeatingLoops(LoopPlan &plan) {
+  constexpr int64_t kMinBytes = 128;
+  if (plan.parallel.size() < 3)
+    return;
+  const LoopPlan::Loop &innermost = plan.parallel.back();
+  auto fillsSectors = [&](const LoopPlan::Access &access) {
+    int64_t stride = access.strides[innermost.dims.back()];
+    Type element =
+        cast<MemRefType>(access.operand->get().getType()).getElementType();
+    return stride == 0 ||
+           (stride == 1 &&
+            innermost.size * getElementBytes(element) >= kMinBytes);
+  };
+  if (!llvm::all_of(plan.accesses, fillsSectors))
+    return;
+  std::stable_partition(plan.parallel.begin(), std::prev(plan.parallel.end()),
+                        [&](const LoopPlan::Loop &loop) {
+                          return llvm::none_of(
+                              plan.accesses,
+                              [&](const LoopPlan::Access &access) {
+                                return access.strides[loop.dims.back()] == 0;
+                              });
+                        });
+}
+
 FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
                                   llvm::SmallBitVector isFixed) {
   LoopPlan plan;
@@ -121,6 +149,7 @@ FailureOr<LoopPlan> LoopPlan::get(linalg::GenericOp op,
       loops.push_back({{static_cast<unsigned>(d)}, sizes[d]});
     }
   }
+  nestRepeatingLoops(plan);
   if (plan.reductionSize > 1)
     for (unsigned i = 0; i < op.getNumDpsInits(); ++i) {
       Operation *combiner = getCombiner(op, i);

@@ -12,6 +12,7 @@
 #include "CodeGen/Loops/Loops.h"
 #include "LoopPlan.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -99,6 +100,8 @@ private:
                   Block::OpListType::iterator last,
                   MutableArrayRef<IRMapping> lanes,
                   llvm::function_ref<Value(unsigned, unsigned)> getIteration);
+  /// Writes a load of adjacent elements in adjacent lanes as one access.
+  void loadLanes(memref::LoadOp load, MutableArrayRef<IRMapping> lanes);
   void writeElements(const LoopPlan &plan, ArrayRef<Value> fixed,
                      const IRMapping &mapping);
   /// Writes the elements at `parallel`; `known` has operands that are already

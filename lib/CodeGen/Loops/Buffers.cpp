@@ -1,4 +1,4 @@
-//===- Buffers.cpp - The addresses of views -------------------------------===//
+//===- Buffers.cpp - Views of buffers -------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Buffers.h"
@@ -31,4 +31,23 @@ Value tp::getPointer(OpBuilder &b, Value buffer) {
   Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
   return LLVM::IntToPtrOp::create(
       b, loc, LLVM::LLVMPointerType::get(b.getContext()), integer);
+}
+
+bool tp::areDisjoint(Value x, Value y) {
+  auto a = x.getDefiningOp<memref::SubViewOp>(),
+       b = y.getDefiningOp<memref::SubViewOp>();
+  auto isPlain = [](memref::SubViewOp op) {
+    return llvm::none_of(op.getStaticOffsets(), ShapedType::isDynamic) &&
+           llvm::none_of(op.getStaticSizes(), ShapedType::isDynamic) &&
+           llvm::all_of(op.getStaticStrides(),
+                        [](int64_t s) { return s == 1; });
+  };
+  if (!a || !b || a.getSource() != b.getSource() || !isPlain(a) || !isPlain(b))
+    return false;
+  for (auto [startA, sizeA, startB, sizeB] :
+       llvm::zip_equal(a.getStaticOffsets(), a.getStaticSizes(),
+                       b.getStaticOffsets(), b.getStaticSizes()))
+    if (startA + sizeA <= startB || startB + sizeB <= startA)
+      return true;
+  return false;
 }

@@ -20,6 +20,9 @@ inline Value getRootBuffer(Value value) {
   return value;
 }
 
+/// Whether two views of one buffer are known to have no element in common.
+bool areDisjoint(Value x, Value y);
+
 /// The address of the first element of `buffer`, an LLVM pointer.
 Value getPointer(OpBuilder &b, Value buffer);
 

@@ -44,12 +44,13 @@ static void addCleanUp(OpPassManager &pm) {
 }
 
 /// On a device, each row has a block: the row's buffers are in shared memory,
-/// and few rows mean few blocks. A single row saves launches, unless it is so
-/// long that its block takes longer than these.
+/// and few rows mean few blocks. Sharing a nest saves launches: of small ops
+/// always, and of longer ones unless a single block takes longer than these.
 static FuseRowsOptions getRowsOnDevice() {
   FuseRowsOptions options;
   options.maxRowBytes = 40 * 1024;
   options.minRows = 1024;
+  options.smallOp = 16 * 1024;
   options.maxSingleRow = 128 * 1024;
   return options;
 }

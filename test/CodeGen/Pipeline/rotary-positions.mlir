@@ -1,10 +1,13 @@
 // RUN: tp-opt %s --tp-lower-to-kernels | FileCheck %s
 
 // Rotary positions are one kernel, transposition included: a thread has 16 bytes of either half of a vector.
+// Threads of a block have all heads of a token, which share its cosines and sines.
 
 // CHECK-LABEL: func.func @main
 // CHECK-COUNT-1: gpu.launch_func
 // CHECK-NOT: gpu.launch_func
+// CHECK: arith.remui %{{.*}}, %c64 : index
+// CHECK: arith.remui %{{.*}}, %c4 : index
 // CHECK-COUNT-6: vector.load {{.*}} vector<8xbf16>
 // CHECK-COUNT-2: vector.store {{.*}} vector<8xbf16>
 // CHECK-NOT: memref.load
