@@ -34,6 +34,14 @@ CUresult fake::beginFree(const std::string &function) {
   return checkContext();
 }
 
+bool fake::requireContext() {
+  Lock lock(getMutex());
+  CUresult result = checkContext();
+  if (result != CUDA_SUCCESS)
+    setFailed(result);
+  return result == CUDA_SUCCESS;
+}
+
 EXPORT cuInit(unsigned) {
   Lock lock(getMutex());
   return note("cuInit");

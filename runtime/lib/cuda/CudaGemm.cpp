@@ -18,7 +18,10 @@ Gemm::Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms,
 Gemm::~Gemm() {
   plans.clear();
   if (handle)
-    Blas::get().cublasLtDestroy(handle);
+    context->free([&](const Driver &) {
+      const Blas &blas = Blas::get();
+      blas.check(blas.cublasLtDestroy(handle), "cublasLtDestroy");
+    });
 }
 
 /// Identifies products that can share a plan.
