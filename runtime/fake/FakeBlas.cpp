@@ -18,7 +18,11 @@ using namespace tprt::fake;
 
 namespace {
 
-enum : cublasStatus_t { INVALID_VALUE = 7, EXECUTION_FAILED = 13 };
+enum : cublasStatus_t {
+  NOT_INITIALIZED = 1,
+  INVALID_VALUE = 7,
+  EXECUTION_FAILED = 13
+};
 
 /// Attributes by number, each with its bytes.
 struct Attributes {
@@ -132,10 +136,16 @@ EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   Lock lock(getMutex());
   if (int32_t status = note("cublasLtCreate"))
     return status;
+  if (!requireContext())
+    return NOT_INITIALIZED;
   *handle = new cublasLtContext;
   return CUBLAS_STATUS_SUCCESS;
 }
 EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  Lock lock(getMutex());
+  note("cublasLtDestroy");
+  if (!requireContext())
+    return NOT_INITIALIZED;
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -129,6 +129,8 @@ EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
   return enter("cudnnCreate", "", [&] { *handle = new cudnnContext; });
 }
 EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
+  if (!requireContext())
+    return 1001; // not initialized
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }

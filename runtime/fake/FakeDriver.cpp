@@ -8,21 +8,38 @@ using namespace tprt::cuda;
 using namespace tprt::fake;
 
 static thread_local CUcontext current = nullptr;
+/// The life of the primary context in which it became current. The context ends
+/// when it isn't retained anymore.
+static thread_local int64_t lifeOfCurrent = 0;
+
+static CUresult checkContext() {
+  if (!current)
+    return INVALID_CONTEXT;
+  if (lifeOfCurrent != getDevice().numLives)
+    return CONTEXT_IS_DESTROYED;
+  return CUDA_SUCCESS;
+}
 
 CUresult fake::enter(const std::string &function, const std::string &details) {
   if (int32_t status = note(function, details))
     return status;
-  if (!current)
-    return INVALID_CONTEXT;
+  if (CUresult result = checkContext())
+    return result;
   return getDevice().failure;
 }
 
 CUresult fake::beginFree(const std::string &function) {
   if (int32_t status = takeFault(function))
     return status;
-  if (!current)
-    return INVALID_CONTEXT;
-  return CUDA_SUCCESS;
+  return checkContext();
+}
+
+bool fake::requireContext() {
+  Lock lock(getMutex());
+  CUresult result = checkContext();
+  if (result != CUDA_SUCCESS)
+    setFailed(result);
+  return result == CUDA_SUCCESS;
 }
 
 EXPORT cuInit(unsigned) {
@@ -45,6 +62,7 @@ static const std::pair<CUresult, const char *> names[] = {
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
     {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
     {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
+    {CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED"},
     {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     {CUDA_ERROR_NOT_READY, "CUDA_ERROR_NOT_READY"},
@@ -104,7 +122,8 @@ EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
 EXPORT cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
   Lock lock(getMutex());
   *context = &getDevice().context;
-  ++getDevice().numRetained;
+  if (++getDevice().numRetained == 1)
+    ++getDevice().numLives;
   return CUDA_SUCCESS;
 }
 EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice) {
@@ -113,6 +132,8 @@ EXPORT cuDevicePrimaryCtxRelease_v2(CUdevice) {
   return CUDA_SUCCESS;
 }
 EXPORT cuCtxSetCurrent(CUcontext context) {
+  Lock lock(getMutex());
   current = context;
+  lifeOfCurrent = getDevice().numLives;
   return CUDA_SUCCESS;
 }

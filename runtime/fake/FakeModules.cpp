@@ -133,11 +133,21 @@ static std::optional<CUfunc_st> find(const CUmod_st &module,
                                      const std::string &name) {
   if (module.handle)
     return findEmulated(module.handle, name);
-  if (module.ptx.find(".entry " + name + "(") == std::string::npos)
+  size_t entry = module.ptx.find(".entry " + name + "(");
+  if (entry == std::string::npos)
     return std::nullopt;
+  // Between the parameters and the body are the limits.
+  size_t body = module.ptx.find('{', entry),
+         limit = module.ptx.find(".maxntid ", entry);
+  auto setLimit = [&](CUfunc_st &kernel) {
+    if (limit < body)
+      kernel.maxThreads = std::atoi(module.ptx.c_str() + limit + 9);
+  };
   for (auto find : {findReduction, findEpilogue, findGemv, findAttention})
-    if (std::optional<CUfunc_st> kernel = find(name))
+    if (std::optional<CUfunc_st> kernel = find(name)) {
+      setLimit(*kernel);
       return kernel;
+    }
   return std::nullopt;
 }
 
@@ -157,9 +167,16 @@ EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,
 
 EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
   Lock lock(getMutex());
-  return enter("cuFuncSetAttribute", function->name + " " +
-                                         std::to_string(attribute) + " " +
-                                         std::to_string(value));
+  if (CUresult result = enter("cuFuncSetAttribute",
+                              function->name + " " + std::to_string(attribute) +
+                                  " " + std::to_string(value)))
+    return result;
+  int most = getDevice().settings.sharedBytes;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
+      value < 0 || value > most)
+    return INVALID_VALUE;
+  function->maxSharedBytes = value;
+  return CUDA_SUCCESS;
 }
 
 /// Whether the bits of an argument are an address of the host's memory, which a
@@ -188,8 +205,9 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                     std::to_string(blockX) + " " + describe(stream)))
     return result;
   size_t threads = size_t(blockX) * blockY * blockZ;
-  if (threads == 0 || threads > 1024 || gridX == 0 || gridY != 1 ||
-      gridZ != 1 || blockY != 1 || blockZ != 1 || sharedBytes > (227 << 10))
+  if (threads == 0 || threads > function->maxThreads || gridX == 0 ||
+      gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1 ||
+      sharedBytes > function->maxSharedBytes)
     return INVALID_VALUE;
   if (function->argumentBytes > 0 && sharedBytes != function->sharedBytes)
     return INVALID_VALUE; // a kernel of the runtime's own

@@ -17,6 +17,8 @@ struct CUfunc_st {
   uint32_t sharedBytes;
   std::function<void(uint32_t grid, uint32_t block, void *const *arguments)>
       run;
+  uint32_t maxThreads = 1024;         ///< of a block
+  uint32_t maxSharedBytes = 48 << 10; ///< dynamic, until raised
 };
 
 } // namespace tprt::cuda

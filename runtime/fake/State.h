@@ -67,6 +67,7 @@ enum : cuda::CUresult {
   INVALID_HANDLE = 400,
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
+  CONTEXT_IS_DESTROYED = 709,
   CAPTURE_UNSUPPORTED = 900,
   CAPTURE_INVALIDATED = 901,
   CAPTURE_MERGE = 902,
@@ -87,6 +88,7 @@ struct Device {
   /// Whether anything ever failed or hung, or was told to.
   bool everFailed = false;
   int64_t numRetained = 0; ///< of the primary context
+  int64_t numLives = 0;    ///< how often it was made
   std::set<void *> live;
   cuda::CUresult failure = cuda::CUDA_SUCCESS;
   std::map<uintptr_t, size_t> allocations;

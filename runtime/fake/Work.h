@@ -28,6 +28,11 @@ int32_t note(const std::string &function, const std::string &details = "");
 /// The same without noting it.
 int32_t takeFault(const std::string &function);
 
+/// Whether this thread has a context, which a library on top of the driver needs
+/// to make and to destroy what it has on the device. If not, all later calls of
+/// the driver fail.
+bool requireContext();
+
 /// Work of a stream. Returns false if it must be tried again later, because it
 /// waits for something else.
 using Work = std::function<bool()>;

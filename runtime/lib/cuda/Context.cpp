@@ -34,6 +34,8 @@ Context::Context(int index) : driver(Driver::get()) {
             CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
   cacheBytes = cache;
   TPRT_CUDA(driver, cuDevicePrimaryCtxRetain, &context, device);
+  static std::atomic<uint64_t> numContexts{0};
+  id = ++numContexts;
   makeCurrent();
 }
 
@@ -57,11 +59,11 @@ void Context::reportFrees() const {
 }
 
 void Context::makeCurrent() const {
-  thread_local CUcontext current = nullptr;
-  if (current == context)
+  thread_local uint64_t current = 0;
+  if (current == id)
     return;
   TPRT_CUDA(driver, cuCtxSetCurrent, context);
-  current = context;
+  current = id;
 }
 
 static std::string formatBytes(size_t bytes) {

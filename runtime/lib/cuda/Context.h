@@ -66,6 +66,8 @@ private:
   const Driver &driver;
   CUdevice device = 0;
   CUcontext context = nullptr;
+  /// From 1, unlike the driver's handle never that of a context that has ended.
+  uint64_t id = 0;
   int32_t architecture = 0, numProcessors = 0, maxSharedBytes = 0;
   int64_t cacheBytes = 0;
   std::string model, name;

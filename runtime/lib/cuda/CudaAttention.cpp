@@ -28,7 +28,10 @@ Attention::Attention(ContextPtr context, Kernels &own, AttentionLibrary library)
 Attention::~Attention() {
   forms.clear();
   if (handle)
-    Dnn::get().cudnnDestroy(handle);
+    context->free([&](const Driver &) {
+      const Dnn &dnn = Dnn::get();
+      dnn.check(dnn.cudnnDestroy(handle), "cudnnDestroy");
+    });
 }
 
 void Attention::beginRun() {

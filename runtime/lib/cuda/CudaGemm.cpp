@@ -18,7 +18,10 @@ Gemm::Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms,
 Gemm::~Gemm() {
   plans.clear();
   if (handle)
-    Blas::get().cublasLtDestroy(handle);
+    context->free([&](const Driver &) {
+      const Blas &blas = Blas::get();
+      blas.check(blas.cublasLtDestroy(handle), "cublasLtDestroy");
+    });
 }
 
 /// Identifies products that can share a plan.
@@ -97,10 +100,10 @@ static int64_t getResultBytes(const tprt_gemm_args &args) {
 /// Measures all algorithms in turns, so that disturbances affect all of them.
 /// Before each call, the cache is filled with other data, as a program's other
 /// ops do. Meanwhile the host enqueues the call.
-std::vector<double> Gemm::measure(const GemmPlan &plan,
-                                  const tprt_gemm_args &args,
-                                  const GemmOperands &operands, CUstream stream,
-                                  double maxSeconds) {
+GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
+                                       const tprt_gemm_args &args,
+                                       const GemmOperands &operands,
+                                       CUstream stream, double maxSeconds) {
   constexpr int maxTurns = 5;
   constexpr double chance = 1.2; // an algorithm that takes longer is out
   const Driver &driver = context->getDriver();
@@ -117,7 +120,9 @@ std::vector<double> Gemm::measure(const GemmPlan &plan,
   for (Trial &trial : trials)
     trial = {makeEvent(context, /*isTimed=*/true),
              makeEvent(context, /*isTimed=*/true)};
-  auto begin = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
+  GemmAlgorithms::Measured measured;
   for (int turn = 0; turn < maxTurns; ++turn) {
     for (size_t i = 0; i < trials.size(); ++i) {
       Trial &trial = trials[i];
@@ -134,8 +139,10 @@ std::vector<double> Gemm::measure(const GemmPlan &plan,
       inUse.insert(inUse.end(), {flushed, scratch});
       return {};
     }
-    if (turn == 0) // loads kernels
+    if (turn == 0) { // has loaded kernels
+      begin = Clock::now();
       continue;
+    }
     double best = std::numeric_limits<double>::infinity();
     for (Trial &trial : trials) {
       if (!trial.isOut) {
@@ -148,15 +155,14 @@ std::vector<double> Gemm::measure(const GemmPlan &plan,
     }
     for (Trial &trial : trials)
       trial.isOut |= trial.seconds > chance * best;
-    std::chrono::duration<double> taken =
-        std::chrono::steady_clock::now() - begin;
-    if (taken.count() > maxSeconds)
+    measured.spentSeconds =
+        std::chrono::duration<double>(Clock::now() - begin).count();
+    if (measured.spentSeconds > maxSeconds)
       break;
   }
-  std::vector<double> seconds;
   for (const Trial &trial : trials)
-    seconds.push_back(trial.seconds);
-  return seconds;
+    measured.seconds.push_back(trial.seconds);
+  return measured;
 }
 
 /// What follows the sums of a product that is in C, or of none.

@@ -34,9 +34,10 @@ private:
                 CUstream stream, bool mayWait);
   std::unique_ptr<GemmPlan> makePlan(const tprt_gemm_args &args,
                                      const GemmOperands &operands);
-  std::vector<double> measure(const GemmPlan &plan, const tprt_gemm_args &args,
-                              const GemmOperands &operands, CUstream stream,
-                              double maxSeconds);
+  GemmAlgorithms::Measured measure(const GemmPlan &plan,
+                                   const tprt_gemm_args &args,
+                                   const GemmOperands &operands,
+                                   CUstream stream, double maxSeconds);
 
   ContextPtr context;
   Kernels &own;

@@ -6,8 +6,6 @@
 #include "cpu/GemmChoiceFile.h"
 #include "cuda/Blas.h"
 
-#include <chrono>
-
 using namespace tprt;
 using namespace tprt::cuda;
 using nlohmann::json;
@@ -87,12 +85,9 @@ void GemmAlgorithms::choose(GemmUse &use, const Measure &measure) {
       return;
     GemmUse choice = use;
     if (spentSeconds < options.maxSeconds) {
-      using Clock = std::chrono::steady_clock;
-      Clock::time_point start = Clock::now();
-      std::vector<double> seconds = measure(
+      auto [seconds, spent] = measure(
           std::min(maxSecondsOfProduct, options.maxSeconds - spentSeconds));
-      spentSeconds +=
-          std::chrono::duration<double>(Clock::now() - start).count();
+      spentSeconds += spent;
       if (seconds.empty())
         return addNote("a product couldn't be measured");
       auto best = std::min_element(seconds.begin(), seconds.end());

@@ -25,9 +25,15 @@ public:
   GemmAlgorithms(const GemmOptions &options, const Context &context);
   ~GemmAlgorithms();
 
-  /// Times in seconds, by the position of the algorithm, infinite for one that
-  /// fails; empty if nothing could be measured. Takes about `maxSeconds`.
-  using Measure = std::function<std::vector<double>(double maxSeconds)>;
+  struct Measured {
+    /// Times by the position of the algorithm, infinite for one that fails;
+    /// empty if nothing could be measured.
+    std::vector<double> seconds;
+    /// What measuring took, without loading the algorithms' kernels.
+    double spentSeconds = 0;
+  };
+  /// Takes about `maxSeconds`, besides loading kernels.
+  using Measure = std::function<Measured(double maxSeconds)>;
 
   /// Chooses an algorithm for a product from the file, or else by measuring,
   /// and notes it in `use`. Without `measure` and without a choice, it is the

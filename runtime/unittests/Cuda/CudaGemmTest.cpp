@@ -8,6 +8,7 @@
 #include "TestUtils.h"
 
 #include <random>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -291,6 +292,34 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, CudaGemmTest,
                          [](const auto &info) {
                            return std::string(toString(info.param));
                          });
+
+/// Nothing waits for a device that has been given up, so cuBLASLt isn't ended.
+TEST(CudaGemm, EndsUnlessTheDeviceHangs) {
+  for (bool hangs : {false, true}) {
+    fake::reset();
+    tprt_device_code code = {};
+    std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+    auto data = device->allocate(1024);
+    DeviceStream &stream = *device->getStream(0);
+    tprt_gemm_args args = {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0,
+                           7, 1, 0, 0, 7, 0, 0, 0, 0, 0};
+    GemmOperands operands{data.get(), data.get(), data.get()};
+    stream.gemm(args, operands);
+    if (hangs)
+      fake::hangKernels();
+    args.k = 0; // a kernel of the runtime
+    stream.gemm(args, operands);
+    auto giveUp = [](auto) { throw executionError("too long"); };
+    if (hangs)
+      EXPECT_EQ(errorOf([&] { stream.finish(giveUp); }), "too long");
+    else
+      stream.finish([](auto) {});
+    data.reset();
+    std::thread([&] { device.reset(); }).join();
+    EXPECT_EQ(fake::countCalls("cublasLtDestroy"), hangs ? 0u : 1u);
+  }
+  fake::reset();
+}
 
 TEST(CudaGemm, NamesWhatFails) {
   fake::reset();

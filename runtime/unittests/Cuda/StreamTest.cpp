@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "cuda/CudaDevice.h"
+#include "cuda/Driver.h"
 
 #include "Fake.h"
 #include "TestUtils.h"
@@ -131,6 +132,38 @@ TEST_F(DeviceTest, FillsElements) {
     for (size_t i = 0; i < 3; ++i)
       EXPECT_EQ(loadAsDouble(dtype, elements, i), 1) << toString(dtype);
   }
+}
+
+/// The fake device has the limits that kernels declare.
+TEST_F(DeviceTest, LaunchesWithinLimits) {
+  cuda::Library library({"the CUDA driver", {"libcuda.so.1"}, {12, 0}});
+  decltype(cuda::Driver::cuModuleLoadDataEx) load;
+  decltype(cuda::Driver::cuModuleUnload) unload;
+  decltype(cuda::Driver::cuModuleGetFunction) get;
+  decltype(cuda::Driver::cuLaunchKernel) launch;
+  decltype(cuda::Driver::cuFuncSetAttribute) set;
+  library.find("cuModuleLoadDataEx", load);
+  library.find("cuModuleUnload", unload);
+  library.find("cuModuleGetFunction", get);
+  library.find("cuLaunchKernel", launch);
+  library.find("cuFuncSetAttribute", set);
+  const char *ptx = ".version 7.0\n.target sm_80\n"
+                    ".visible .entry tprt_epilogue_f32(\n.param .b8 p[96])\n"
+                    ".maxntid 256, 1, 1\n{ret;}\n";
+  cuda::CUmodule module = nullptr;
+  cuda::CUfunction kernel = nullptr;
+  ASSERT_EQ(load(&module, ptx, 0, nullptr, nullptr), 0);
+  ASSERT_EQ(get(&kernel, module, "tprt_epilogue_f32"), 0);
+  auto run = [&](unsigned threads, unsigned sharedBytes) {
+    return launch(kernel, 1, 1, 1, threads, 1, 1, sharedBytes, nullptr, nullptr,
+                  nullptr);
+  };
+  constexpr int invalidValue = 1, attribute = 8;
+  EXPECT_EQ(run(257, 0), invalidValue);
+  EXPECT_EQ(run(256, 49153), invalidValue);
+  EXPECT_EQ(set(kernel, attribute, 228 << 10), invalidValue);
+  EXPECT_EQ(set(kernel, attribute, 64 << 10), 0);
+  EXPECT_EQ(unload(module), 0);
 }
 
 TEST_F(DeviceTest, StreamsWaitForEvents) {
