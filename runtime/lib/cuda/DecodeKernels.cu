@@ -12,8 +12,8 @@
 // read 128 elements of bf16:
 //
 //   warp     columns of a step         queries
-//   0        0-3     4-7               each lane holds 8 elements of all
-//   1        8-11    12-15             queries, and of their sums of values
+//   0        0, 1    2, 3              each lane holds 8 elements of all
+//   1        4, 5    6, 7              queries, and of their sums of values
 //
 // While a step is computed, the next ones are copied to shared memory. Each
 // thread reads only what it has copied itself, so threads don't wait for each
@@ -335,7 +335,9 @@ __device__ void decode(const DecodeArguments &a) {
       for (int w = 0; w < numWarps; ++w)
         upper = takeMaximum(upper, maxima[w][q]);
       float factor = getFactor(maxima[warp][q], upper);
-      if (lane == 0 && warp == 0)
+      if (lane == 0)
+        sums[warp][q] *= factor;
+      if (thread == 0)
         highest[q] = upper;
 #pragma unroll
       for (int i = 0; i < size; ++i)
@@ -347,7 +349,7 @@ __device__ void decode(const DecodeArguments &a) {
     float total = 0;
 #pragma unroll
     for (int w = 0; w < numWarps; ++w)
-      total += getFactor(maxima[w][thread], highest[thread]) * sums[w][thread];
+      total += sums[w][thread];
     totals[thread] = total;
     if (a.numSplits > 1) {
       float *partial = block.getPartial(a, block.split, thread) + block.width;

@@ -25,7 +25,7 @@ struct DecodeSizes {
 /// The sizes for groups of `lanes` threads and for `queries` queries. More
 /// queries take more registers, so there are fewer threads.
 constexpr DecodeSizes getDecodeSizes(int lanes, int queries, int elementBytes) {
-  constexpr int vectorBytes = 16, maxColumns = 4, maxStages = 4;
+  constexpr int vectorBytes = 16, maxColumns = 2, maxStages = 4;
   constexpr int maxSharedBytes = 128 << 10;
   DecodeSizes sizes = {};
   sizes.threads = queries == 4 ? 512 : 256;

@@ -170,8 +170,8 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   };
   AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/700, 128, 128};
   c.group = 4;
-  // Of each of four keys as many splits as have 128 columns, one step.
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 24");
+  // Of each of four keys as many splits as have 64 columns, one step.
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 44");
   // No more blocks than run at once.
   fake::getSettings().processors = 8;
   AttentionRunner small;
