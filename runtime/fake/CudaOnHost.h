@@ -17,6 +17,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <map>
+#include <vector>
 
 #define __device__ inline
 #define __global__
@@ -91,6 +94,38 @@ struct __attribute__((may_alias)) float4 {
 template <typename T>
 T __ldcg(const T *data) {
   return *data;
+}
+
+/// A thread's copies to shared memory that it hasn't waited for yet, by the
+/// group that they were committed in. They happen as late as possible.
+struct EmulatedCopies {
+  struct Copy {
+    void *dst;
+    const void *src;
+    size_t bytes;
+  };
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> committed;
+
+  static EmulatedCopies &get() {
+    thread_local std::map<const tp_emulated_thread *, EmulatedCopies> all;
+    return all[tprt::fake::getThread()];
+  }
+};
+inline void __pipeline_memcpy_async(void *dst, const void *src, size_t bytes) {
+  EmulatedCopies::get().open.push_back({dst, src, bytes});
+}
+inline void __pipeline_commit() {
+  EmulatedCopies &copies = EmulatedCopies::get();
+  copies.committed.push_back(std::move(copies.open));
+  copies.open.clear();
+}
+/// Waits for all groups but the last `prior`.
+inline void __pipeline_wait_prior(size_t prior) {
+  auto &committed = EmulatedCopies::get().committed;
+  for (; committed.size() > prior; committed.pop_front())
+    for (auto [dst, src, bytes] : committed.front())
+      std::memcpy(dst, src, bytes);
 }
 
 // Shuffles of whole warps. Every thread chooses whose value it gets.

@@ -59,6 +59,7 @@ struct Settings {
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
   int32_t processors = 132;
+  int32_t sharedBytes = 227 << 10; ///< that a block may have
   size_t memoryBytes = size_t(1) << 34;
 };
 /// The settings for later loads and calls. For processes that tests start, the

@@ -133,7 +133,10 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
         name, check, TileSizes<sizeof(Traits<T>::Acc), SIZE>::sharedBytes);
   TPRT_TILE_KERNELS(FIND_TILES)
 #define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
-  FIND(DecodeArguments, tprt_decode_##DTYPE##_##LANES##_##QUERIES)
+  if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES)                   \
+    return makeKernel<DecodeArguments,                                         \
+                      tprt_decode_##DTYPE##_##LANES##_##QUERIES>(              \
+        name, check, DecodeConstants<LANES, QUERIES, sizeof(T)>::sharedBytes);
   TPRT_DECODE_KERNELS(FIND_DECODE)
   return std::nullopt;
 }

@@ -139,6 +139,7 @@ EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
   if (!requireContext())
     return NOT_INITIALIZED;
   *handle = new cublasLtContext;
+  addLive(*handle);
   return CUBLAS_STATUS_SUCCESS;
 }
 EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
@@ -146,6 +147,7 @@ EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
   note("cublasLtDestroy");
   if (!requireContext())
     return NOT_INITIALIZED;
+  removeLive(handle);
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -126,11 +126,15 @@ EXPORT void cudnnGetLastErrorString(char *text, size_t bytes) {
 }
 
 EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t *handle) {
-  return enter("cudnnCreate", "", [&] { *handle = new cudnnContext; });
+  return enter("cudnnCreate", "", [&] {
+    *handle = new cudnnContext;
+    addLive(*handle);
+  });
 }
 EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
   if (!requireContext())
     return 1001; // not initialized
+  removeLive(handle);
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }

@@ -108,10 +108,12 @@ EXPORT cuDeviceGetAttribute(int *value, int32_t attribute, CUdevice) {
     *value = architecture / 10;
   else if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
     *value = architecture % 10;
-  else if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
-    *value = 1 << 20;
   else if (attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
     *value = getDevice().settings.processors;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    *value = getDevice().settings.sharedBytes;
+  else if (attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
+    *value = 1 << 20;
   else
     return INVALID_VALUE;
   return CUDA_SUCCESS;

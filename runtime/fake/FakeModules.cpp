@@ -182,7 +182,7 @@ EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
                               function->name + " " + std::to_string(attribute) +
                                   " " + std::to_string(value)))
     return result;
-  constexpr int most = 227 << 10;
+  int most = getDevice().settings.sharedBytes;
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ||
       value < 0 || value > most)
     return INVALID_VALUE;

@@ -35,18 +35,56 @@ __device__ Four<Acc> loadFour(const Acc *data) {
   return *reinterpret_cast<const Four<Acc> *>(data);
 }
 
+template <typename Acc>
+__device__ void storeFour(Acc *data, Acc x, Acc y, Acc z, Acc w) {
+  *reinterpret_cast<Four<Acc> *>(data) = {x, y, z, w};
+}
+
 /// Copies rows of an operand to shared memory, `numRows` of `count` elements.
-/// The rest of the tile becomes 0.
+/// The rest of the tile becomes 0. All loads are in flight together if rows
+/// consist of vectors.
 template <int tileRows, int size, typename T, typename Acc>
 __device__ void loadTile(Acc *tile, const T *data,
                          const tprt_attention_strides &strides, int64_t numRows,
                          int64_t count) {
+  constexpr int ofVector = Vector<T>::size, perRow = size / ofVector;
+  constexpr int numLoads = tileRows * perRow / numThreads;
+  constexpr int pitch = size + 4;
+  if (strides.col == 1 && strides.row % ofVector == 0 && count > 0 &&
+      count % ofVector == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
+    Vector<T> vectors[numLoads];
+    auto getRow = [](int i) { return (threadIdx.x + i * numThreads) / perRow; };
+    int d = threadIdx.x % perRow * ofVector;
+    static_assert(numThreads % perRow == 0);
+    // Loads are unconditional, so that none waits for another.
+#pragma unroll
+    for (int i = 0; i < numLoads; ++i) {
+      int64_t row = getRow(i) < numRows ? getRow(i) : numRows - 1;
+      vectors[i] = Vector<T>(data + row * strides.row + (d < count ? d : 0));
+    }
+#pragma unroll
+    for (int i = 0; i < numLoads; ++i) {
+      if (getRow(i) >= numRows || d >= count)
+        vectors[i] = Vector<T>();
+      Acc *at = tile + getRow(i) * pitch + d;
+      if constexpr (ofVector < 4) { // f64
+        at[0] = vectors[i][0];
+        at[1] = vectors[i][1];
+      } else {
+#pragma unroll
+        for (int e = 0; e < ofVector; e += 4)
+          storeFour(at + e, vectors[i][e], vectors[i][e + 1], vectors[i][e + 2],
+                    vectors[i][e + 3]);
+      }
+    }
+    return;
+  }
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 4
   for (int row = warp; row < tileRows; row += numThreads / 32)
 #pragma unroll
     for (int d = lane; d < size; d += 32)
-      tile[row * (size + 4) + d] =
+      tile[row * pitch + d] =
           row < numRows && d < count
               ? load(data, row * strides.row + d * strides.col)
               : Acc(0);

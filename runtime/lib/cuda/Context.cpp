@@ -27,6 +27,8 @@ Context::Context(int index) : driver(Driver::get()) {
   architecture = 10 * major + minor;
   TPRT_CUDA(driver, cuDeviceGetAttribute, &numProcessors,
             CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+  TPRT_CUDA(driver, cuDeviceGetAttribute, &maxSharedBytes,
+            CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
   int cache = 0;
   TPRT_CUDA(driver, cuDeviceGetAttribute, &cache,
             CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);

@@ -29,6 +29,8 @@ public:
   int32_t getArchitecture() const { return architecture; }
   /// How many multiprocessors there are.
   int32_t getNumProcessors() const { return numProcessors; }
+  /// How many bytes of shared memory a block may have.
+  int32_t getMaxSharedBytes() const { return maxSharedBytes; }
   /// "NVIDIA H200".
   const std::string &getModel() const { return model; }
   /// The bytes of its L2 cache.
@@ -66,7 +68,7 @@ private:
   CUcontext context = nullptr;
   /// From 1, unlike the driver's handle never that of a context that has ended.
   uint64_t id = 0;
-  int32_t architecture = 0, numProcessors = 0;
+  int32_t architecture = 0, numProcessors = 0, maxSharedBytes = 0;
   int64_t cacheBytes = 0;
   std::string model, name;
   mutable std::atomic<bool> isAbandoned{false};

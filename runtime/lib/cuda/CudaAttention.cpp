@@ -134,7 +134,7 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
                describe(args), "own", "", 0};
   if (library != AttentionLibrary::CuDnn && isAligned &&
       !strides.contains(DnnGradient))
-    form->decode = planDecode(args, context->getNumProcessors());
+    form->decode = planDecode(args, *context);
   if (form->decode && form->decode->counterBytes > 0) {
     form->counters = allocate(context, form->decode->counterBytes);
     fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,

@@ -3,29 +3,30 @@
 //
 // Attention of few rows takes as long as reading its keys and values. They are
 // therefore read once for all queries that share them, up to `numQueries`, in
-// accesses of 16 bytes, by enough blocks to keep the memory busy: the columns of
-// a key's head are split among blocks, whose partial results the last one of
-// them combines (flash-decoding, https://pytorch.org/blog/flash-decoding/).
+// accesses of 16 bytes. The columns of a key's head are split among blocks, one
+// for each multiprocessor, whose partial results the last one of them combines
+// (flash-decoding, https://pytorch.org/blog/flash-decoding/).
 //
 // `lanes` threads together read a row of the key or the value. Each group of
 // them handles other columns, with a softmax of its own. For example, 16 lanes
 // read 128 elements of bf16:
 //
 //   warp     columns of a step         queries
-//   0        0-3     4-7               each lane holds 8 elements of all
-//   1        8-11    12-15             queries, and of their sums of values
+//   0        0, 1    2, 3              each lane holds 8 elements of all
+//   1        4, 5    6, 7              queries, and of their sums of values
 //
-// Sums are in a fixed order, which depends on the number of splits.
+// While a step is computed, the next ones are copied to shared memory. Each
+// thread reads only what it has copied itself, so threads don't wait for each
+// other until the end. Sums are in a fixed order, which depends on the number of
+// splits.
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecodeSizes.h"
 #include "Warps.cuh"
 #include "tprt/abi.h"
 
 namespace tprt_kernels {
-
-constexpr int decodeThreads = 128, decodeWarps = decodeThreads / 32;
-constexpr int maxSplits = 64; // maxDecodeSplits of OwnKernels.h
 
 /// DecodeArguments of OwnKernels.h.
 struct DecodeArguments {
@@ -100,104 +101,76 @@ template <typename T, int numQueries>
 __device__ void combineSplits(const DecodeArguments &a,
                               const DecodeBlock<T, numQueries> &block,
                               const int64_t *outputOffsets) {
-  __shared__ float weights[maxSplits][numQueries];
-  constexpr int perQuery = decodeThreads / numQueries; // lanes of one warp
-  static_assert(perQuery <= 32);
-  int q = threadIdx.x / perQuery, lane = threadIdx.x % perQuery;
-  float maximum = -INFINITY, sum = 0;
-#pragma unroll 1
-  for (int split = lane; split < a.numSplits; split += perQuery)
-    maximum = takeMaximum(maximum,
-                          __ldcg(block.getPartial(a, split, q) + block.width));
-  maximum = combineLanes(maximum, 1, perQuery, takeMaximum);
-#pragma unroll 1
-  for (int split = lane; split < a.numSplits; split += perQuery) {
-    const float *partial = block.getPartial(a, split, q) + block.width;
-    weights[split][q] = getFactor(__ldcg(partial), maximum);
-    sum += weights[split][q] * __ldcg(partial + 1);
+  __shared__ float weights[numQueries][maxDecodeSplits];
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int last = a.numSplits - 1;
+  if (warp < numQueries) {
+    const float *partial =
+        block.getPartial(a, lane < last ? lane : last, warp) + block.width;
+    bool isSplit = lane < a.numSplits;
+    float own = isSplit ? __ldcg(partial) : -INFINITY;
+    float sum = isSplit ? __ldcg(partial + 1) : 0;
+    float factor = getFactor(own, combineLanes(own, 1, 32, takeMaximum));
+    sum = combineLanes(isSplit ? factor * sum : 0, 1, 32, add);
+    weights[warp][lane] = isSplit ? factor / (sum == 0 ? 1 : sum) : 0;
   }
-  sum = combineLanes(sum, 1, perQuery, add);
-  float divisor = sum == 0 ? 1 : sum;
   __syncthreads();
-  if (block.tile * numQueries + q >= a.numQueries)
-    return;
 #pragma unroll 1
-  for (int e = 4 * lane; e < block.width; e += 4 * perQuery) {
-    float4 total = {0, 0, 0, 0};
-#pragma unroll 8
-    for (int split = 0; split < a.numSplits; ++split) {
-      float4 values = __ldcg(
-          reinterpret_cast<const float4 *>(block.getPartial(a, split, q) + e));
-      float weight = weights[split][q];
-      total.x += weight * values.x;
-      total.y += weight * values.y;
-      total.z += weight * values.z;
-      total.w += weight * values.w;
+  for (int i = threadIdx.x; i < numQueries * block.width; i += blockDim.x) {
+    int q = i / block.width, e = i % block.width;
+    if (block.tile * numQueries + q >= a.numQueries)
+      return;
+    constexpr int numLoads = 16; // in flight
+    float total = 0;
+#pragma unroll 1
+    for (int first = 0; first < a.numSplits; first += numLoads) {
+      float sums[numLoads];
+#pragma unroll
+      for (int j = 0; j < numLoads; ++j)
+        sums[j] = __ldcg(
+            block.getPartial(a, first + j < last ? first + j : last, q) + e);
+#pragma unroll
+      for (int j = 0; j < numLoads; ++j)
+        total += first + j <= last ? weights[q][first + j] * sums[j] : 0;
     }
-    T *output = static_cast<T *>(a.output) + outputOffsets[q];
-    int64_t stride = a.args.output.col;
-    store(output, e * stride, total.x / divisor);
-    store(output, (e + 1) * stride, total.y / divisor);
-    store(output, (e + 2) * stride, total.z / divisor);
-    store(output, (e + 3) * stride, total.w / divisor);
+    store(static_cast<T *>(a.output) + outputOffsets[q], e * a.args.output.col,
+          total);
   }
 }
 
 template <typename T, int lanes, int numQueries>
 __device__ void decode(const DecodeArguments &a) {
   constexpr int size = Vector<T>::size;
-  constexpr int numColumns = lanes / numQueries < 4 ? lanes / numQueries : 4;
+  using Sizes = DecodeConstants<lanes, numQueries, sizeof(T)>;
+  constexpr int numColumns = Sizes::columns, numStages = Sizes::stages;
   constexpr int numScores = numColumns * numQueries;
-  constexpr int columnsPerStep = decodeThreads / lanes * numColumns;
+  constexpr int numWarps = Sizes::threads / 32;
   __shared__ int64_t queryOffsets[numQueries], outputOffsets[numQueries];
-  __shared__ float maxima[decodeWarps][numQueries],
-      sums[decodeWarps][numQueries];
-  __shared__ float values[decodeWarps][numQueries][lanes * size];
+  __shared__ float maxima[numWarps][numQueries], sums[numWarps][numQueries];
+  __shared__ float highest[numQueries], totals[numQueries];
   __shared__ bool isLast;
 
   const tprt_attention_args &args = a.args;
   const DecodeBlock<T, numQueries> block(a);
   const float lowest = -INFINITY;
-  int warp = threadIdx.x / 32, lane = threadIdx.x % lanes;
-  int firstQuery = block.tile * numQueries, thread = threadIdx.x;
-  if (thread < numQueries && firstQuery + thread < a.numQueries) {
-    queryOffsets[thread] =
-        getQueryOffset(a, args.query, block.head, firstQuery + thread);
-    outputOffsets[thread] =
-        getQueryOffset(a, args.output, block.head, firstQuery + thread);
-  }
-  __syncthreads();
+  int thread = threadIdx.x, warp = thread / 32, lane = thread % lanes;
+  int firstQuery = block.tile * numQueries;
 
-  // This lane's elements of the queries, and of the sums of values.
-  float query[numQueries][size], acc[numQueries][size];
-#pragma unroll
-  for (int q = 0; q < numQueries; ++q)
-#pragma unroll
-    for (int i = 0; i < size; ++i) {
-      int d = lane * size + i;
-      query[q][i] = 0;
-      acc[q][i] = 0;
-      if (firstQuery + q < a.numQueries && d < args.depth)
-        query[q][i] = load(static_cast<const T *>(a.query) + queryOffsets[q],
-                           d * args.query.col) *
-                      static_cast<float>(args.scale);
-    }
-  const T *key = static_cast<const T *>(a.key) +
-                 getLoopOffset(a, args.key, 0, a.numKeyLoops, block.head);
-  const T *value = static_cast<const T *>(a.value) +
-                   getLoopOffset(a, args.value, 0, a.numKeyLoops, block.head);
-
-  key += lane * size < args.depth ? lane * size : 0;
-  value += lane * size < args.width ? lane * size : 0;
-
-  // The columns of this split.
+  // The columns of this split. What is read beyond the ends isn't used.
   int64_t columns =
       args.causal && args.rows < args.columns ? args.rows : args.columns;
   int64_t first = columns * block.split / a.numSplits;
   int64_t end = columns * (block.split + 1) / a.numSplits;
-  int64_t column = first + threadIdx.x / lanes * numColumns;
-
+  int64_t column = first + thread / lanes * numColumns;
+  int64_t numSteps =
+      (end - first + Sizes::columnsPerStep - 1) / Sizes::columnsPerStep;
   auto clamp = [&](int64_t at) { return at < end ? at : end - 1; };
+  const T *key = static_cast<const T *>(a.key) +
+                 getLoopOffset(a, args.key, 0, a.numKeyLoops, block.head) +
+                 (lane * size < args.depth ? lane * size : 0);
+  const T *value = static_cast<const T *>(a.value) +
+                   getLoopOffset(a, args.value, 0, a.numKeyLoops, block.head) +
+                   (lane * size < args.width ? lane * size : 0);
 
   // This lane's score of each step: its column and its query.
   int own = lane % numScores / numQueries;
@@ -221,48 +194,91 @@ __device__ void decode(const DecodeArguments &a) {
                : 0.0f;
   };
 
+  // This thread's vectors of keys and values, by stage.
+  auto *ring = static_cast<uint4 *>(getDynamicShared());
+  auto getSlot = [&](int stage, int i) {
+    return ring + (stage * 2 * numColumns + i) * Sizes::threads + thread;
+  };
+  int64_t toCopy = column;
+  float maskAhead = getMask(toCopy + own);
+  // Starts to copy the next step. Keys and values that no query of the warp
+  // sees aren't read.
+  auto copyStep = [&](int stage) {
+    if (__any_sync(wholeWarp, !(maskAhead == lowest)))
+#pragma unroll
+      for (int c = 0; c < numColumns; ++c) {
+        int64_t at = clamp(toCopy + c);
+        __pipeline_memcpy_async(getSlot(stage, 2 * c), key + at * args.key.row,
+                                16);
+        __pipeline_memcpy_async(getSlot(stage, 2 * c + 1),
+                                value + at * args.value.row, 16);
+      }
+    __pipeline_commit();
+    toCopy += Sizes::columnsPerStep;
+    maskAhead = getMask(toCopy + own);
+  };
+#pragma unroll
+  for (int stage = 0; stage < numStages - 1; ++stage)
+    copyStep(stage);
+
+  // This lane's elements of the queries, and of the sums of values.
+  if (thread < numQueries && firstQuery + thread < a.numQueries) {
+    queryOffsets[thread] =
+        getQueryOffset(a, args.query, block.head, firstQuery + thread);
+    outputOffsets[thread] =
+        getQueryOffset(a, args.output, block.head, firstQuery + thread);
+  }
+  __syncthreads();
+  float query[numQueries][size], acc[numQueries][size];
+#pragma unroll
+  for (int q = 0; q < numQueries; ++q)
+#pragma unroll
+    for (int i = 0; i < size; ++i) {
+      int d = lane * size + i;
+      query[q][i] = 0;
+      acc[q][i] = 0;
+      if (firstQuery + q < a.numQueries && d < args.depth)
+        query[q][i] = load(static_cast<const T *>(a.query) + queryOffsets[q],
+                           d * args.query.col) *
+                      static_cast<float>(args.scale);
+    }
+
   float maximum = lowest, sum = 0;
-  float nextMask = getMask(column + own);
-  int64_t numSteps = (end - first + columnsPerStep - 1) / columnsPerStep;
+  int stage = 0;
 #pragma unroll 1
-  for (int64_t step = 0; step < numSteps; ++step, column += columnsPerStep) {
-    float added = nextMask;
-    nextMask = getMask(column + columnsPerStep + own);
-    // Keys and values that no query of the warp sees aren't read.
+  for (int64_t step = 0; step < numSteps;
+       ++step, column += Sizes::columnsPerStep) {
+    copyStep(stage == 0 ? numStages - 1 : stage - 1);
+    __pipeline_wait_prior(numStages - 1);
+    int current = stage;
+    stage = stage == numStages - 1 ? 0 : stage + 1;
+    float added = getMask(column + own);
     if (!__any_sync(wholeWarp, !(added == lowest)))
       continue;
-    // Loads are unconditional, so that all of them are in flight together. What
-    // they read beyond the ends isn't used.
-    Vector<T> keys[numColumns], rows[numColumns];
-#pragma unroll
-    for (int c = 0; c < numColumns; ++c)
-      keys[c] = Vector<T>(key + clamp(column + c) * args.key.row);
-#pragma unroll
-    for (int c = 0; c < numColumns; ++c)
-      rows[c] = Vector<T>(value + clamp(column + c) * args.value.row);
     float products[numScores];
 #pragma unroll
-    for (int c = 0; c < numColumns; ++c)
+    for (int c = 0; c < numColumns; ++c) {
+      Vector<T> keys(reinterpret_cast<const T *>(getSlot(current, 2 * c)));
 #pragma unroll
       for (int q = 0; q < numQueries; ++q) {
         float dot = 0;
 #pragma unroll
         for (int i = 0; i < size; ++i)
-          dot += query[q][i] * keys[c][i];
+          dot += query[q][i] * keys[i];
         products[c * numQueries + q] = dot;
       }
+    }
     float score = sumLanes<lanes>(products);
     score = added == lowest ? lowest : score + added;
 
     // The softmax's maximum and sum so far, of this lane's query.
-    float highest = takeMaximum(
+    float upper = takeMaximum(
         combineLanes(score, numQueries, numScores, takeMaximum), maximum);
-    bool isEmpty = highest == lowest;
-    float correction = isEmpty ? 1 : exponential(maximum - highest);
-    float weight =
-        isEmpty && score == lowest ? 0 : exponential(score - highest);
+    bool isEmpty = upper == lowest;
+    float correction = isEmpty ? 1 : exponential(maximum - upper);
+    float weight = isEmpty && score == lowest ? 0 : exponential(score - upper);
     sum = sum * correction + weight;
-    maximum = highest;
+    maximum = upper;
     if (__any_sync(wholeWarp, correction != 1))
 #pragma unroll
       for (int q = 0; q < numQueries; ++q) {
@@ -272,77 +288,91 @@ __device__ void decode(const DecodeArguments &a) {
           acc[q][i] *= factor;
       }
 #pragma unroll
-    for (int c = 0; c < numColumns; ++c)
+    for (int c = 0; c < numColumns; ++c) {
+      Vector<T> values(
+          reinterpret_cast<const T *>(getSlot(current, 2 * c + 1)));
 #pragma unroll
       for (int q = 0; q < numQueries; ++q) {
         float factor =
             __shfl_sync(wholeWarp, weight, c * numQueries + q, lanes);
 #pragma unroll
         for (int i = 0; i < size; ++i)
-          acc[q][i] += factor * rows[c][i];
+          acc[q][i] += factor * values[i];
       }
+    }
   }
 
   // Combine the lanes' sums, then the groups' of a warp, then the warps'.
   sum = combineLanes(sum, numQueries, numScores, add);
 #pragma unroll
-  for (int mask = lanes; mask < 32; mask *= 2) {
-    float highest =
-        takeMaximum(maximum, __shfl_xor_sync(wholeWarp, maximum, mask));
-    float factor = getFactor(maximum, highest);
-    maximum = highest;
-    sum = combineLanes(sum * factor, mask, 2 * mask, add);
+  for (int bit = lanes; bit < 32; bit *= 2) {
+    float upper =
+        takeMaximum(maximum, __shfl_xor_sync(wholeWarp, maximum, bit));
+    float factor = getFactor(maximum, upper);
+    maximum = upper;
+    sum = combineLanes(sum * factor, bit, 2 * bit, add);
 #pragma unroll
     for (int q = 0; q < numQueries; ++q) {
       float ofQuery = __shfl_sync(wholeWarp, factor, q, lanes);
 #pragma unroll
       for (int i = 0; i < size; ++i)
-        acc[q][i] = combineLanes(acc[q][i] * ofQuery, mask, 2 * mask, add);
+        acc[q][i] = combineLanes(acc[q][i] * ofQuery, bit, 2 * bit, add);
     }
   }
-  if (threadIdx.x % 32 < lanes)
-#pragma unroll
-    for (int q = 0; q < numQueries; ++q)
-#pragma unroll
-      for (int i = 0; i < size; ++i)
-        values[warp][q][lane * size + i] = acc[q][i];
-  if (threadIdx.x % 32 < numQueries) {
+  if (thread % 32 < numQueries) {
     maxima[warp][lane] = maximum;
     sums[warp][lane] = sum;
   }
+  __pipeline_wait_prior(0);
+  __syncthreads(); // the ring is used
+  auto *values = static_cast<float *>(getDynamicShared());
+  constexpr int perQuery = lanes * size, perWarp = numQueries * perQuery;
+  if (thread % 32 < lanes)
+#pragma unroll
+    for (int q = 0; q < numQueries; ++q) {
+      float upper = lowest;
+#pragma unroll
+      for (int w = 0; w < numWarps; ++w)
+        upper = takeMaximum(upper, maxima[w][q]);
+      float factor = getFactor(maxima[warp][q], upper);
+      if (lane == 0)
+        sums[warp][q] *= factor;
+      if (thread == 0)
+        highest[q] = upper;
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        values[warp * perWarp + q * perQuery + lane * size + i] =
+            acc[q][i] * factor;
+    }
   __syncthreads();
+  if (thread < numQueries) {
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < numWarps; ++w)
+      total += sums[w][thread];
+    totals[thread] = total;
+    if (a.numSplits > 1) {
+      float *partial = block.getPartial(a, block.split, thread) + block.width;
+      partial[0] = highest[thread];
+      partial[1] = total;
+    }
+  }
+  if (a.numSplits == 1)
+    __syncthreads();
 #pragma unroll 1
-  for (int q = 0; q < numQueries; ++q) {
+  for (int i = thread; i < numQueries * block.width; i += Sizes::threads) {
+    int q = i / block.width, e = i % block.width;
     if (firstQuery + q >= a.numQueries)
       break;
-    float highest = lowest, total = 0, factors[decodeWarps];
+    float result = 0;
 #pragma unroll
-    for (int w = 0; w < decodeWarps; ++w)
-      highest = takeMaximum(highest, maxima[w][q]);
-#pragma unroll
-    for (int w = 0; w < decodeWarps; ++w) {
-      factors[w] = getFactor(maxima[w][q], highest);
-      total += factors[w] * sums[w][q];
-    }
-    float divisor = total == 0 ? 1 : total;
-    float *partial =
-        a.numSplits > 1 ? block.getPartial(a, block.split, q) : nullptr;
-#pragma unroll 1
-    for (int e = threadIdx.x; e < block.width; e += decodeThreads) {
-      float result = 0;
-#pragma unroll
-      for (int w = 0; w < decodeWarps; ++w)
-        result += factors[w] * values[w][q][e];
-      if (a.numSplits == 1)
-        store(static_cast<T *>(a.output) + outputOffsets[q],
-              e * args.output.col, result / divisor);
-      else
-        partial[e] = result;
-    }
-    if (a.numSplits > 1 && threadIdx.x == 0) {
-      partial[block.width] = highest;
-      partial[block.width + 1] = total;
-    }
+    for (int w = 0; w < numWarps; ++w)
+      result += values[w * perWarp + q * perQuery + e];
+    if (a.numSplits > 1)
+      block.getPartial(a, block.split, q)[e] = result;
+    else
+      store(static_cast<T *>(a.output) + outputOffsets[q], e * args.output.col,
+            result / (totals[q] == 0 ? 1 : totals[q]));
   }
   if (a.numSplits == 1)
     return;
@@ -350,7 +380,7 @@ __device__ void decode(const DecodeArguments &a) {
   // The block that is done last combines all. It leaves the counter at 0.
   __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0)
+  if (thread == 0)
     isLast =
         atomicInc(a.counters + block.head * a.numTiles + block.tile,
                   a.numSplits - 1) == static_cast<uint32_t>(a.numSplits - 1);
@@ -380,7 +410,8 @@ using namespace tprt_kernels;
   KERNEL(T, DTYPE, LANES, 8)
 
 #define TPRT_DEFINE_DECODE(T, DTYPE, LANES, QUERIES)                           \
-  extern "C" __global__ void __launch_bounds__(decodeThreads, 16 / QUERIES)    \
+  extern "C" __global__ void __launch_bounds__(                                \
+      DecodeConstants<LANES, QUERIES, sizeof(T)>::threads, 1)                  \
       tprt_decode_##DTYPE##_##LANES##_##QUERIES(                               \
           const __grid_constant__ DecodeArguments a) {                         \
     decode<T, LANES, QUERIES>(a);                                              \

@@ -1,6 +1,7 @@
 //===- DecodePlan.cpp - How attention of few rows is split ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "cuda/DecodeSizes.h"
 #include "cuda/OwnKernels.h"
 
 using namespace tprt;
@@ -24,7 +25,7 @@ static bool hasVectors(const tprt_attention_args &args,
 static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
-                                           int32_t numProcessors) {
+                                           const Context &context) {
   if (args.dtype != TPRT_F32 && args.dtype != TPRT_F16 &&
       args.dtype != TPRT_BF16)
     return std::nullopt;
@@ -62,17 +63,20 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
   arguments.numQueries = static_cast<int32_t>(numQueries);
   arguments.numTiles = static_cast<int32_t>(divideUp(numQueries, plan.queries));
 
-  // As many blocks as run at the same time, so that all of them end together.
-  int64_t blocksByProcessor = plan.queries == 4 ? 3 : 2;
-  constexpr int64_t threads = 128, maxColumns = 4;
-  int64_t columnsPerStep =
-      threads / plan.lanes *
-      std::min<int64_t>(plan.lanes / plan.queries, maxColumns);
+  tprt_kernels::DecodeSizes sizes = tprt_kernels::getDecodeSizes(
+      plan.lanes, plan.queries, byteWidth(static_cast<Dtype>(args.dtype)));
+  plan.threads = sizes.threads;
+  plan.sharedBytes = sizes.sharedBytes;
+  if (plan.sharedBytes > context.getMaxSharedBytes())
+    return std::nullopt;
+
+  // A block for each multiprocessor, so that all of them end together.
   int64_t columns =
       args.causal ? std::min(args.rows, args.columns) : args.columns;
-  int64_t splits = std::min(
-      {numProcessors * blocksByProcessor / (numKeys * arguments.numTiles),
-       divideUp(columns, columnsPerStep), int64_t(maxDecodeSplits)});
+  int64_t splits =
+      std::min({context.getNumProcessors() / (numKeys * arguments.numTiles),
+                divideUp(columns, sizes.columnsPerStep),
+                int64_t(tprt_kernels::maxDecodeSplits)});
   splits = std::max<int64_t>(splits, 1);
   arguments.numSplits = static_cast<int32_t>(splits);
   plan.numBlocks = numKeys * arguments.numTiles * splits;

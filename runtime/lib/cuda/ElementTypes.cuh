@@ -7,6 +7,7 @@
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline_primitives.h>
 #else
 #include "CudaOnHost.h" // of the fake device
 #endif

@@ -222,7 +222,7 @@ void Kernels::decode(const DecodePlan &plan, const DecodeArguments &arguments,
   CUfunction kernel = get(decodes, "tprt_decode_" + getSuffix(arguments.args) +
                                        "_" + std::to_string(plan.lanes) + "_" +
                                        std::to_string(plan.queries));
-  launch(kernel, plan.numBlocks, &copy, stream);
+  launch(kernel, plan.numBlocks, &copy, stream, plan.threads, plan.sharedBytes);
 }
 
 void Kernels::clearHiddenRows(const HiddenRowsArguments &arguments, Dtype dtype,

@@ -54,7 +54,6 @@ struct AttentionArguments {
 };
 
 /// The arguments of the kernels of DecodeKernels.cu; see planDecode().
-inline constexpr int32_t maxDecodeSplits = 64;
 struct DecodeArguments {
   tprt_attention_args args;
   const void *query, *key, *value, *mask;
@@ -76,16 +75,16 @@ struct DecodePlan {
   DecodeArguments arguments; ///< without addresses
   int32_t lanes;             ///< threads that together read a row of the key
   int32_t queries;           ///< that a block computes
+  int32_t threads, sharedBytes;
   int64_t numBlocks;
   int64_t partialBytes, counterBytes;
 };
 
-/// The plan for an attention of few rows, on a device with so many
-/// multiprocessors. nullopt if it has many rows, or if its type, the sizes of
-/// its heads or its layout have no such kernel. Operands must be aligned to 16
-/// bytes.
+/// The plan for an attention of few rows on a device. nullopt if it has many
+/// rows, or if its type, the sizes of its heads, its layout or the device have
+/// no such kernel. Operands must be aligned to 16 bytes.
 std::optional<DecodePlan> planDecode(const tprt_attention_args &args,
-                                     int32_t numProcessors);
+                                     const Context &context);
 
 /// The arguments of another kernel of AttentionKernels.cu, which clears rows of
 /// cuDNN's output that an added mask hides. The mask is batch x heads x rows x

@@ -142,7 +142,7 @@ TEST_P(CudaAttentionTest, FewRows) {
   for (int repeat = 0; repeat < 60; ++repeat) {
     AttentionCase c{GetParam()};
     c.rows = draw({1, 1, 2, 3, 8});
-    c.columns = draw({1, 7, 33, 150, 300});
+    c.columns = draw({1, 7, 33, 150, 300, 1000});
     c.depth = draw({8, 16, 64, 104, 128});
     c.width = draw({8, 64, 128});
     c.causal = generator() % 4 == 0;
@@ -170,24 +170,28 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   };
   AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/700, 128, 128};
   c.group = 4;
-  // Of each of four keys as many splits as have 32 columns, one step.
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 88");
+  // Of each of four keys as many splits as have 64 columns, one step.
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 44");
   // No more blocks than run at once.
   fake::getSettings().processors = 8;
   AttentionRunner small;
   small.checkForward(c);
-  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 24");
+  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 8");
+  fake::getSettings().sharedBytes = 99 << 10; // fewer than it needs
+  AttentionRunner other;
+  other.checkForward(c);
+  EXPECT_EQ(other.getUse().library, "cuDNN 9.19.0");
   fake::reset();
   c.group = 5; // more queries than four
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 176");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 88");
   c.rows = 3; // two tiles of queries
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 264");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 128");
   c.depth = 256;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8 grid 264");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8 grid 128");
   c.depth = c.width = 64;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8 grid 264");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8 grid 128");
   c.dtype = Dtype::F32;
-  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 264");
+  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 128");
   c.columns = 3;
   EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 8");
 
@@ -204,7 +208,7 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
 TEST(CudaAttention, FewRowsAgain) {
   fake::reset();
   AttentionRunner runner;
-  AttentionCase c{Dtype::F16, 1, 200, 64, 64};
+  AttentionCase c{Dtype::F16, 1, 800, 64, 64};
   for (int repeat = 0; repeat < 3; ++repeat)
     runner.checkForward(c);
   EXPECT_EQ(fake::countCalls("cuMemsetD8Async"), 1u);
