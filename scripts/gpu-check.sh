@@ -235,6 +235,8 @@ sanitize() {
       # Without a summary the tool itself has failed.
       if [ $status = 0 ] && [ -n "$summary" ]; then
         row "$kind | $name" ok "$summary"
+      elif echo "$text" | grep -q 'Internal Sanitizer Error'; then
+        row "$kind | $name" skipped "$(echo "$text" | grep -m1 'Internal Sanitizer Error' | sed 's/^=* *//')"
       else
         echo "$text" >"$results/$kind-$name.log"
         row "$kind | $name" "**failed** ($status)" "${summary:-$(echo "$text" | first_line)}, see $results/$kind-$name.log"

@@ -135,18 +135,14 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
   if (library != AttentionLibrary::CuDnn && isAligned &&
       !strides.contains(DnnGradient))
     form->decode = planDecode(args, *context);
-  if (form->decode && form->decode->counterBytes > 0) {
-    form->counters = allocate(context, form->decode->counterBytes);
-    fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
-         stream);
-  }
   if (library == AttentionLibrary::Own) {
     form->use.reason = "asked for";
-  } else if (form->decode) {
-    form->use.reason = "there are few rows";
+  } else if (form->decode && args.mask != TPRT_NO_MASK) {
+    form->use.reason = "there are few rows, and columns that a mask may hide";
   } else {
     try {
       plan(*form, args, strides, isAligned, stream);
+      form->decode.reset();
     } catch (const Error &error) {
       if (library == AttentionLibrary::CuDnn)
         throw executionError("cuDNN is asked for, but doesn't compute this " +
@@ -156,6 +152,11 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
       form->backward.reset();
       form->use.reason = error.what();
     }
+  }
+  if (form->decode && form->decode->counterBytes > 0) {
+    form->counters = allocate(context, form->decode->counterBytes);
+    fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
+         stream);
   }
   kept = std::move(form);
   return *kept;

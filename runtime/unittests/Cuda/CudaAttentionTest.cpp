@@ -133,7 +133,7 @@ static std::string getDecodeKernel() {
 
 TEST_P(CudaAttentionTest, FewRows) {
   bool hasKernel = GetParam() != Dtype::F64;
-  AttentionRunner runner;
+  AttentionRunner runner(AttentionLibrary::Own);
   std::mt19937 generator(1);
   auto draw = [&](std::initializer_list<int64_t> values) {
     return values.begin()[generator() % values.size()];
@@ -155,15 +155,13 @@ TEST_P(CudaAttentionTest, FewRows) {
     c.isHeadMajor = generator() % 2;
     runner.checkForward(c);
     EXPECT_EQ(runner.getUse().library, "own");
-    EXPECT_EQ(runner.getUse().reason,
-              hasKernel ? "there are few rows" : "it is neither f16 nor bf16");
     EXPECT_EQ(getDecodeKernel() != "", hasKernel);
   }
 }
 
 TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   fake::reset();
-  AttentionRunner runner;
+  AttentionRunner runner(AttentionLibrary::Own);
   auto getKernel = [&](const AttentionCase &c) {
     runner.checkForward(c);
     return getDecodeKernel();
@@ -174,13 +172,13 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 44");
   // No more blocks than run at once.
   fake::getSettings().processors = 8;
-  AttentionRunner small;
+  AttentionRunner small(AttentionLibrary::Own);
   small.checkForward(c);
   EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 8");
   fake::getSettings().sharedBytes = 99 << 10; // fewer than it needs
-  AttentionRunner other;
+  AttentionRunner other(AttentionLibrary::Own);
   other.checkForward(c);
-  EXPECT_EQ(other.getUse().library, "cuDNN 9.19.0");
+  EXPECT_EQ(getDecodeKernel(), "");
   fake::reset();
   c.group = 5; // more queries than four
   EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 88");
@@ -204,10 +202,31 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   EXPECT_EQ(getKernel(c), "");
 }
 
+TEST(CudaAttention, ChoosesForFewRows) {
+  fake::reset();
+  auto check = [](const AttentionCase &c, const std::string &library,
+                  const std::string &reason) {
+    AttentionRunner runner;
+    runner.checkForward(c);
+    EXPECT_EQ(runner.getUse().library, library);
+    EXPECT_EQ(runner.getUse().reason, reason);
+    EXPECT_EQ(getDecodeKernel() != "", library == "own");
+  };
+  AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/70, 64, 64};
+  check(c, "cuDNN 9.19.0", "");
+  for (int32_t mask : {TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK}) {
+    c.mask = mask;
+    check(c, "own", "there are few rows, and columns that a mask may hide");
+  }
+  c.mask = TPRT_NO_MASK;
+  c.dtype = Dtype::F32;
+  check(c, "own", "it is neither f16 nor bf16");
+}
+
 /// The counters of the blocks that are done are 0 again, also in a replay.
 TEST(CudaAttention, FewRowsAgain) {
   fake::reset();
-  AttentionRunner runner;
+  AttentionRunner runner(AttentionLibrary::Own);
   AttentionCase c{Dtype::F16, 1, 800, 64, 64};
   for (int repeat = 0; repeat < 3; ++repeat)
     runner.checkForward(c);
