@@ -63,17 +63,33 @@ CheckIndexOp::bufferize(RewriterBase &rewriter,
   return success();
 }
 
+/// Whether `op` checks constants, which are in range.
+static bool checksConstants(CheckIndexOp op) {
+  DenseIntElementsAttr indices;
+  return matchPattern(op.getIndices(), m_Constant(&indices)) &&
+         llvm::all_of(indices, [&](const APInt &value) {
+           int64_t index = value.getSExtValue();
+           return index == op.getIgnored() ||
+                  (index >= 0 && index < static_cast<int64_t>(op.getBound()));
+         });
+}
+
+/// Whether the program ends before `op` if `op` would end it. Tensors only: the
+/// elements of a buffer may have changed since.
+static bool isCheckedBefore(CheckIndexOp op) {
+  return isa<TensorType>(op.getIndices().getType()) &&
+         llvm::any_of(op.getIndices().getUsers(), [&](Operation *user) {
+           auto other = dyn_cast<CheckIndexOp>(user);
+           return other && other != op && other->getBlock() == op->getBlock() &&
+                  other->isBeforeInBlock(op) &&
+                  other.getBound() <= op.getBound() &&
+                  other.getIgnored() == op.getIgnored();
+         });
+}
+
 LogicalResult CheckIndexOp::canonicalize(CheckIndexOp op,
                                          PatternRewriter &rewriter) {
-  DenseIntElementsAttr indices;
-  if (!matchPattern(op.getIndices(), m_Constant(&indices)))
-    return failure();
-  bool areInRange = llvm::all_of(indices, [&](const APInt &value) {
-    int64_t index = value.getSExtValue();
-    return index == op.getIgnored() ||
-           (index >= 0 && index < static_cast<int64_t>(op.getBound()));
-  });
-  if (!areInRange)
+  if (!checksConstants(op) && !isCheckedBefore(op))
     return failure();
   rewriter.eraseOp(op);
   return success();

@@ -26,3 +26,23 @@ func.func @constants() {
   tprt.check_index %ids below 8 what "below" : tensor<2x2xi64>
   return
 }
+
+// Nor do indices that have been checked: all layers of a model may use the same position.
+
+// CANONICAL-LABEL: @again
+// CANONICAL: what "first"
+// CANONICAL-NOT: what "same"
+// CANONICAL: what "stricter"
+// CANONICAL: what "other exception"
+// CANONICAL: what "buffer"
+// CANONICAL: what "buffer again"
+func.func @again(%ids: tensor<4xi64>, %buffer: memref<4xi64>) {
+  tprt.check_index %ids below 8 what "first" : tensor<4xi64>
+  tprt.check_index %ids below 8 what "same" : tensor<4xi64>
+  tprt.check_index %ids below 9 what "same or less" : tensor<4xi64>
+  tprt.check_index %ids below 7 what "stricter" : tensor<4xi64>
+  tprt.check_index %ids below 8 except -1 what "other exception" : tensor<4xi64>
+  tprt.check_index %buffer below 8 what "buffer" : memref<4xi64>
+  tprt.check_index %buffer below 8 what "buffer again" : memref<4xi64>
+  return
+}

@@ -21,7 +21,8 @@ def TPRT_CheckIndexOp : TPRT_Op<"check_index", [
     ```
 
     The ops that use the indices always read a row that exists, so they may run before or after the
-    check. Canonicalization drops checks of constants that are in range.
+    check. Canonicalization drops checks of constants that are in range, and those of a tensor whose
+    indices an earlier op of the block has checked.
 
     **Constraints:** (C1) `bound` is not negative.
   }];
