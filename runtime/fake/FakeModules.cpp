@@ -165,17 +165,6 @@ EXPORT cuModuleGetFunction(CUfunction *function, CUmodule module,
   return CUDA_SUCCESS;
 }
 
-EXPORT cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *bytes,
-                            CUmodule module, const char *name) {
-  Lock lock(getMutex());
-  void *found = module->handle ? ::dlsym(module->handle, name) : nullptr;
-  if (!found)
-    return NOT_FOUND;
-  *address = reinterpret_cast<CUdeviceptr>(found);
-  *bytes = sizeof(int32_t); // all that the runtime asks for
-  return CUDA_SUCCESS;
-}
-
 EXPORT cuFuncSetAttribute(CUfunction function, int32_t attribute, int value) {
   Lock lock(getMutex());
   if (CUresult result = enter("cuFuncSetAttribute",
@@ -254,21 +243,4 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
     return true;
   });
   return CUDA_SUCCESS;
-}
-
-EXPORT cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-                        void **parameters, void **extra) {
-  {
-    Lock lock(getMutex());
-    if (CUresult result = enter("cuLaunchKernelEx", function->name))
-      return result;
-    for (unsigned i = 0; i < config->numAttrs; ++i)
-      if (config->attrs[i].id !=
-          CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
-        return INVALID_VALUE;
-  }
-  return cuLaunchKernel(function, config->gridDimX, config->gridDimY,
-                        config->gridDimZ, config->blockDimX, config->blockDimY,
-                        config->blockDimZ, config->sharedMemBytes,
-                        config->hStream, parameters, extra);
 }

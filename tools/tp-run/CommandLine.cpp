@@ -144,7 +144,6 @@ SessionOptions getSessionOptions(const Options &options,
       .device = options.device.value_or(ownDevice),
       .tf32 = options.tf32,
       .graphs = !options.noGraphs,
-      .programmaticLaunch = options.programmaticLaunch,
       .attention = options.attention == "cudnn" ? AttentionLibrary::CuDnn
                    : options.attention == "own" ? AttentionLibrary::Own
                                                 : AttentionLibrary::Auto};

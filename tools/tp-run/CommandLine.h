@@ -68,7 +68,7 @@ struct Options {
   std::shared_ptr<const tprt::Artifact> artifact;
   std::optional<int> device;
   std::optional<uint64_t> random; ///< seed for tensors without a file
-  bool tf32 = false, noGraphs = false, programmaticLaunch = false;
+  bool tf32 = false, noGraphs = false;
   std::string attention = "auto";
   bool allowUnusedWeights = false, allowOutsideWeights = false;
   bool describeOnly = false, noCache = false;

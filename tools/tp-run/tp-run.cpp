@@ -440,10 +440,6 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->group(cuda);
   app.add_flag("--no-graphs", options.noGraphs, "don't use CUDA graphs")
       ->group(cuda);
-  app.add_flag("--programmatic-launch", options.programmaticLaunch,
-               "launch kernels before those in front of them are done, from "
-               "compute capability 9.0 on")
-      ->group(cuda);
   app.add_option(
          "--attention", options.attention,
          "implementation of attention: 'auto', cuDNN if it is available and "

@@ -11,7 +11,6 @@
 #include "tp/Support/TemporaryDirectory.h"
 #include "tprt/abi.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IRReader/IRReader.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
@@ -156,33 +155,6 @@ translate(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
   return modules;
 }
 
-/// Defines the symbol that says that kernels wait for those before them.
-static void declareWaiting(llvm::Module &module, unsigned addressSpace) {
-  llvm::Type *i32 = llvm::Type::getInt32Ty(module.getContext());
-  new llvm::GlobalVariable(module, i32, /*isConstant=*/false,
-                           llvm::GlobalValue::ExternalLinkage,
-                           llvm::ConstantInt::get(i32, 1), TPRT_WAITING_KERNELS,
-                           /*InsertBefore=*/nullptr,
-                           llvm::GlobalValue::NotThreadLocal, addressSpace);
-}
-
-/// Makes each kernel wait, at its beginning, until the kernels before it are
-/// done, and then let the next one be launched, which waits likewise.
-static void waitForKernelsBefore(llvm::Module &module) {
-  for (llvm::Function &function : module) {
-    if (function.getCallingConv() != llvm::CallingConv::PTX_Kernel)
-      continue;
-    llvm::BasicBlock &entry = function.getEntryBlock();
-    llvm::IRBuilder<> builder(&entry, entry.getFirstInsertionPt());
-    for (llvm::Intrinsic::ID id :
-         {llvm::Intrinsic::nvvm_griddepcontrol_wait,
-          llvm::Intrinsic::nvvm_griddepcontrol_launch_dependents})
-      builder.CreateIntrinsic(id, {});
-  }
-  constexpr unsigned kGlobalMemory = 1;
-  declareWaiting(module, kGlobalMemory);
-}
-
 static llvm::Expected<std::string> emitPTX(DeviceModule &kernels,
                                            unsigned optLevel) {
   llvm::Module &module = *kernels.module;
@@ -191,9 +163,6 @@ static llvm::Expected<std::string> emitPTX(DeviceModule &kernels,
   if (llvm::Error error = linkDeviceLibrary(module))
     return error;
   optimize(module, *kernels.machine, optLevel);
-  constexpr int32_t kFirstThatWaits = 90;
-  if (kernels.architecture >= kFirstThatWaits)
-    waitForKernelsBefore(module);
   auto ptx =
       emitFile(module, *kernels.machine, llvm::CodeGenFileType::AssemblyFile);
   if (!ptx)
@@ -242,7 +211,6 @@ static llvm::Expected<std::string> compileToEmulate(gpu::GPUModuleOp kernels,
   if (!machine)
     return machine.takeError();
   optimize(*llvmModule, **machine, optLevel);
-  declareWaiting(*llvmModule, /*addressSpace=*/0); // one runs after the other
   auto object = emitObject(*llvmModule, **machine);
   if (!object)
     return object.takeError();

@@ -58,10 +58,6 @@ struct CudaOptions {
   /// Captures the second run and replays it from then on. Recorded runs aren't
   /// replayed.
   bool graphs = true;
-  /// Launches a program's kernels before those in front of them are done
-  /// (programmatic dependent launch), on devices of compute capability 9.0 and
-  /// newer. They wait for what they read.
-  bool programmaticLaunch = false;
   AttentionLibrary attention = AttentionLibrary::Auto;
 };
 

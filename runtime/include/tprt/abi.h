@@ -211,10 +211,6 @@ typedef struct tprt_device_image {
   uint64_t size;    ///< in bytes, PTX's NUL included
 } tprt_device_image;
 
-/// A symbol of images whose kernels begin by waiting until all kernels that were
-/// launched before them are done, so that they may be launched earlier.
-#define TPRT_WAITING_KERNELS "tprt_waiting_kernels"
-
 /// What an artifact for CUDA devices exports. Every image contains all kernels.
 /// The runtime takes the cubin of the device's architecture, else the newest
 /// PTX that isn't newer than the device.

@@ -231,13 +231,6 @@ CUfunction Module::getFunction(const char *name) const {
   return function;
 }
 
-bool Module::hasWaitingKernels() const {
-  CUdeviceptr address = 0;
-  size_t bytes = 0;
-  return context->getDriver().cuModuleGetGlobal(
-             &address, &bytes, module, TPRT_WAITING_KERNELS) == CUDA_SUCCESS;
-}
-
 std::vector<const tprt_device_image *>
 cuda::findImages(const tprt_device_code &code, const Context &context) {
   int32_t own = context.getArchitecture();

@@ -123,8 +123,6 @@ public:
   Module &operator=(const Module &) = delete;
 
   CUfunction getFunction(const char *name) const;
-  /// Whether the kernels wait for those before them; see TPRT_WAITING_KERNELS.
-  bool hasWaitingKernels() const;
   const ContextPtr &getContext() const { return context; }
 
 private:

@@ -17,8 +17,6 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
     module = std::make_unique<Module>(context, findImages(code, *context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
     kernels.push_back(module->getFunction(code.kernels[i]));
-  if (module)
-    waits = module->hasWaitingKernels();
 }
 
 DeviceState::DeviceState(ContextPtr context,
@@ -160,24 +158,11 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
             "cuFuncSetAttribute");
     allowed = std::max(allowed, args.shared_bytes);
   }
-  auto **values = const_cast<void **>(arguments);
-  if (!state->options.programmaticLaunch || !program->waits) {
-    check(getDriver().cuLaunchKernel(function, args.grid[0], args.grid[1],
-                                     args.grid[2], args.block[0], args.block[1],
-                                     args.block[2], args.shared_bytes,
-                                     stream.get(), values, nullptr),
-          "cuLaunchKernel");
-    return;
-  }
-  CUlaunchAttribute early = {};
-  early.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  early.value.programmaticStreamSerializationAllowed = 1;
-  CUlaunchConfig config = {args.grid[0],      args.grid[1],  args.grid[2],
-                           args.block[0],     args.block[1], args.block[2],
-                           args.shared_bytes, stream.get(),  &early,
-                           /*numAttrs=*/1};
-  check(getDriver().cuLaunchKernelEx(&config, function, values, nullptr),
-        "cuLaunchKernelEx");
+  check(getDriver().cuLaunchKernel(
+            function, args.grid[0], args.grid[1], args.grid[2], args.block[0],
+            args.block[1], args.block[2], args.shared_bytes, stream.get(),
+            const_cast<void **>(arguments), nullptr),
+        "cuLaunchKernel");
 }
 
 void CudaStream::gemm(const tprt_gemm_args &args,

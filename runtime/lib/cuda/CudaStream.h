@@ -19,7 +19,6 @@ struct ProgramKernels {
 
   const tprt_device_code &code;
   std::vector<CUfunction> kernels; ///< by tprt_device_code::kernels
-  bool waits = false;              ///< each kernel, for those before it
 
 private:
   std::unique_ptr<Module> module; ///< null if there are no kernels

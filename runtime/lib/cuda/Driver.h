@@ -49,24 +49,6 @@ struct CUDA_MEMCPY2D {
   size_t WidthInBytes, Height;
 };
 
-/// An attribute of a launch.
-struct CUlaunchAttribute {
-  int32_t id;
-  alignas(8) union {
-    char pad[64];
-    int programmaticStreamSerializationAllowed;
-  } value;
-};
-
-/// The arguments of a launch, but for the kernel's own.
-struct CUlaunchConfig {
-  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ;
-  unsigned sharedMemBytes;
-  CUstream hStream;
-  CUlaunchAttribute *attrs;
-  unsigned numAttrs;
-};
-
 enum : int32_t {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -84,7 +66,6 @@ enum : int32_t {
   CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
   CU_JIT_ERROR_LOG_BUFFER = 5,
   CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
   CU_MEMORYTYPE_DEVICE = 2,
@@ -115,14 +96,10 @@ inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
   X(cuModuleUnload, cuModuleUnload, (CUmodule))                                \
   X(cuModuleGetFunction, cuModuleGetFunction,                                  \
     (CUfunction *, CUmodule, const char *))                                    \
-  X(cuModuleGetGlobal, cuModuleGetGlobal_v2,                                   \
-    (CUdeviceptr *, size_t *, CUmodule, const char *))                         \
   X(cuFuncSetAttribute, cuFuncSetAttribute, (CUfunction, int32_t, int))        \
   X(cuLaunchKernel, cuLaunchKernel,                                            \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
      unsigned, CUstream, void **, void **))                                    \
-  X(cuLaunchKernelEx, cuLaunchKernelEx,                                        \
-    (const CUlaunchConfig *, CUfunction, void **, void **))                    \
   X(cuMemGetInfo, cuMemGetInfo_v2, (size_t *, size_t *))                       \
   X(cuMemAlloc, cuMemAlloc_v2, (CUdeviceptr *, size_t))                        \
   X(cuMemFree, cuMemFree_v2, (CUdeviceptr))                                    \

@@ -140,19 +140,6 @@ TEST_F(CudaSessionTest, GraphsCanBeTurnedOff) {
   EXPECT_EQ(fake::countCalls("cuLaunchKernel scale"), 6u);
 }
 
-/// Of kernels that wait for those before them, once captured too.
-TEST_F(CudaSessionTest, LaunchesEarly) {
-  for (bool early : {false, true}) {
-    SessionOptions options;
-    options.cuda.programmaticLaunch = early;
-    Session session(loadProgram(), makeWeights(), options);
-    for (int repeat = 0; repeat < 3; ++repeat)
-      EXPECT_EQ(getResult(session.run(makeInputs())), expected);
-    // One for each rank, in the first run and in the captured one.
-    EXPECT_EQ(fake::countCalls("cuLaunchKernelEx scale"), early ? 4u : 0u);
-  }
-}
-
 TEST_F(CudaSessionTest, StepsAllocateNothing) {
   Session session(loadProgram(), makeWeights());
   session.run(makeInputs());

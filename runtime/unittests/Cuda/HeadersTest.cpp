@@ -112,7 +112,6 @@ CHECK_VALUE(CUDA_ERROR_NOT_READY)
 CHECK_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
 CHECK_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
 CHECK_VALUE(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
-CHECK_VALUE(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
 CHECK_VALUE(CU_JIT_ERROR_LOG_BUFFER)
 CHECK_VALUE(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
 CHECK_VALUE(CU_MEMORYTYPE_DEVICE)
@@ -123,14 +122,6 @@ CHECK_VALUE(CU_EVENT_DISABLE_TIMING)
 
 #define CHECK_FIELD(type, field)                                               \
   static_assert(offsetof(ours::type, field) == offsetof(::type, field));
-static_assert(sizeof(ours::CUlaunchAttribute) == sizeof(::CUlaunchAttribute));
-CHECK_FIELD(CUlaunchAttribute, id)
-CHECK_FIELD(CUlaunchAttribute, value)
-static_assert(sizeof(ours::CUlaunchConfig) == sizeof(::CUlaunchConfig));
-CHECK_FIELD(CUlaunchConfig, sharedMemBytes)
-CHECK_FIELD(CUlaunchConfig, hStream)
-CHECK_FIELD(CUlaunchConfig, attrs)
-CHECK_FIELD(CUlaunchConfig, numAttrs)
 static_assert(sizeof(ours::CUDA_MEMCPY2D) == sizeof(::CUDA_MEMCPY2D));
 CHECK_FIELD(CUDA_MEMCPY2D, srcMemoryType)
 CHECK_FIELD(CUDA_MEMCPY2D, srcDevice)

@@ -3,7 +3,6 @@
 // REQUIRES: tp-compile
 // RUN: rm -rf %t && mkdir %t && cd %t
 // RUN: tp-compile %s --target=cuda:sm_90 --emit=ptx -o - | FileCheck %s --check-prefix=PTX
-// RUN: tp-compile %s --target=cuda:sm_80 --emit=ptx -o - | FileCheck %s --check-prefix=SM80
 // RUN: tp-compile %s --target=cuda:sm_80 --emit=llvm -o - | FileCheck %s --check-prefix=HOST
 // RUN: tp-compile %s --target=cuda:sm_90,sm_80 --emit=manifest -o - | FileCheck %s --check-prefix=MANIFEST
 // RUN: tp-compile %s --emit=manifest -o - | FileCheck %s --check-prefix=CPU
@@ -29,13 +28,8 @@
 // RUN: not tp-compile %s --target=cuda:sm_90 --target-cpu=x86-64-v3,x86-64-v4 -o no.tpx 2>&1 | FileCheck %s --check-prefix=CPUS
 // RUN: not ls no.tpx no.ptx
 
-// From sm_90 on, kernels wait for those before them, before they read anything.
 // PTX: .target sm_90
-// PTX: .visible .global .align 4 .u32 tprt_waiting_kernels = 1;
 // PTX: .visible .entry kernel_0(
-// PTX-NOT: ld.global
-// PTX: griddepcontrol.wait;
-// PTX-NEXT: griddepcontrol.launch_dependents;
 // PTX: ld.global.nc.v4.b32
 // PTX: neg.f32
 // PTX: st.global.v4.b32
@@ -43,10 +37,6 @@
 // The lowest architecture's for drivers that refuse the cubins, the highest one's for newer devices.
 // TARGETS: .target sm_80
 // TARGETS: .target sm_100
-
-// SM80-NOT: tprt_waiting_kernels
-// SM80-NOT: griddepcontrol
-// SM80: ret;
 
 // HOST: @tprt_device_code = {{.*}}constant { i32, ptr, i32, ptr, i32, ptr }
 // HOST: define i32 @tpx_main

@@ -9,9 +9,6 @@
 #define EXPORT __attribute__((visibility("default")))
 #define ARGUMENT(TYPE, INDEX) (*(TYPE *)arguments[INDEX])
 
-/* TPRT_WAITING_KERNELS: one runs after the other. */
-EXPORT const int32_t tprt_waiting_kernels = 1;
-
 /* data[i] *= factor */
 KERNEL(scale, 3, 0) {
   float *data = ARGUMENT(float *, 0);
