@@ -334,7 +334,7 @@ template <typename S>
 void tprt::pack(Matrix<const S> source, int64_t k, int64_t n, S *packed) {
   const TileSet<S> &tiles = getTiles<S>();
   for (int64_t j = 0; j < n; j += tiles.columns)
-    tiles.packPanel({&source.at(0, j), source.row, source.col}, k,
+    tiles.packPanel({source.from(0, j), source.row, source.col}, k,
                     std::min(tiles.columns, n - j),
                     packed + j * padDepth<S>(k));
 }
@@ -481,7 +481,7 @@ static Left copyLeft(Matrix<const S> a, int64_t height, int64_t depth,
     for (int64_t p = 0; p < padded; ++p) {
       L *to = block + p / terms * terms * height + p % terms;
       if (terms == 1)
-        copy(&a.at(0, p), height, to);
+        copy(a.from(0, p), height, to);
       else
         for (int64_t i = 0; i < height; ++i)
           to[i * terms] = p < depth ? castElement<L>(a.at(i, p)) : L{};
@@ -492,7 +492,7 @@ static Left copyLeft(Matrix<const S> a, int64_t height, int64_t depth,
   for (int64_t i = 0; i < height; ++i) {
     L *row = block + i * padded;
     if (a.col == 1)
-      copy(&a.at(i, 0), depth, row);
+      copy(a.from(i, 0), depth, row);
     else
       for (int64_t p = 0; p < depth; ++p)
         row[p] = castElement<L>(a.at(i, p));
@@ -534,7 +534,7 @@ static void multiplyRows(const TileSet<S> &tiles, int64_t height, int64_t n,
       part.activation = TPRT_NO_ACTIVATION;
       part.factor = nullptr;
     }
-    Matrix<const S> block{&a.at(0, begin), a.row, a.col};
+    Matrix<const S> block{a.from(0, begin), a.row, a.col};
     constexpr int64_t terms = panelTerms<S>, element = sizeof(S);
     bool isByColumns = a.row == 1 && a.col != 1;
     bool isUsable = !tiles.widensLeft && !isByColumns &&
@@ -579,7 +579,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const S> a,
   for (int64_t i = 0; i < numBlocks; ++i) {
     int64_t top = m * i / numBlocks;
     int64_t height = m * (i + 1) / numBlocks - top;
-    multiplyRows<S>(tiles, height, n, k, {&a.at(top, 0), a.row, a.col}, b,
+    multiplyRows<S>(tiles, height, n, k, {a.from(top, 0), a.row, a.col}, b,
                     c + top * rowC, rowC, epilogue.at(top, 0));
   }
 }

@@ -34,7 +34,9 @@ struct Matrix {
   T *data;
   int64_t row, col;
 
-  T &at(int64_t i, int64_t j) const { return data[i * row + j * col]; }
+  T &at(int64_t i, int64_t j) const { return *from(i, j); }
+  /// The address of element (i, j), which needn't exist.
+  T *from(int64_t i, int64_t j) const { return data + i * row + j * col; }
 };
 
 /// The terms of a sum per panel, which have to stay in the first-level cache.

@@ -78,7 +78,7 @@ std::string text::replaceInvalid(std::string_view bytes) {
 }
 
 size_t text::getIncompleteSize(std::string_view bytes) {
-  size_t complete = bytes.size();
+  auto complete = static_cast<int64_t>(bytes.size()); // may be less than two
   U8_TRUNCATE_IF_INCOMPLETE(bytes.data(), 0, complete);
   return bytes.size() - complete;
 }
