@@ -40,7 +40,7 @@ SCRIPTS = {
     "training_step": (FOLDERS, ["torch", "transformers"]),
 }
 # What scripts import, or start themselves.
-PARTS = {"dtensor_llama", "leaving", "llama_graphs", "redistribution_peers", "shardy_llama", "short"}
+PARTS = {"dtensor_llama", "leaving", "llama_graphs", "ncu_table", "redistribution_peers", "shardy_llama", "short"}
 
 
 def get_missing(needs, build):
