@@ -12,7 +12,8 @@
 #   torch     the same blocks in turn with torch.compile, where there is PyTorch with CUDA, and what a floor needs
 #   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute, where there is one
 #
-# Needs g++ (C++20) and NVIDIA's libraries, no MLIR, CMake or Python; PyTorch with CUDA for what it is compared with.
+# Needs NVIDIA's libraries, and g++ (C++20) where the prebuilt tp-run doesn't run; no MLIR or CMake. Python for 'profile',
+# and PyTorch with CUDA for 'torch'.
 #
 #   tar xzf gpu-pack.tar.gz && cd tp-mlir-gpu && scripts/gpu-check.sh [--stage NAME,…] [--continue] [--fake] [--cases REGEX] [--out FILE]
 #
@@ -210,10 +211,10 @@ sanitize() {
   local sanitizer=${TP_SANITIZER:-compute-sanitizer} kind name text status summary
   begin compute-sanitizer "| check | case | result | |" "|---|---|---|---|"
   if [ $fake = 1 ] && [ -z "${TP_SANITIZER:-}" ]; then
-    row all "" "not with the fake device" ""
+    row all "" "skipped: fake device" ""
     return
   elif ! command -v "$sanitizer" >/dev/null; then
-    row all "" "there is none here" ""
+    row all "" "skipped: compute-sanitizer isn't installed" ""
     return
   fi
   for kind in memcheck racecheck synccheck; do
@@ -252,7 +253,7 @@ if started sanitize; then sanitize; fi
 
 report=$objects/report.json
 if started time; then
-  begin "Cases for time" "The host's time is what is left without waiting for the device; with several ranks it has waiting for their threads in it." "" \
+  begin "Times of the cases" "Host time is the time of a run minus waiting for the device; with several ranks it includes waiting for the other ranks' threads." "" \
     "| case | graphs | median of runs | host time of a run |" "|---|---|---|---|"
   for name in $names; do
     for graphs in on off; do

@@ -138,7 +138,7 @@ TEST_F(GemmChoiceTest, KeepsChoicesOfOtherMachines) {
   document["machines"][0]["processor"] = "another one";
   write(document.dump());
   GemmChoices choices = choose();
-  EXPECT_TRUE(contains(choices.note, "has no choices for this processor"));
+  EXPECT_TRUE(contains(choices.note, "has no entry for this machine"));
   EXPECT_EQ(choices.products.size(), 2u);
   document = readJson();
   ASSERT_EQ(document["machines"].size(), 2u);

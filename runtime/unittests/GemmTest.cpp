@@ -561,7 +561,7 @@ TEST(Gemm, InvalidArguments) {
   EXPECT_TRUE(contains(errorWith([](auto &args) { args.activation = 5; }),
                        "the activation is unknown"));
   EXPECT_TRUE(contains(errorWith([](auto &args) { args.accumulate = 1; }),
-                       "what accumulates has no addend"));
+                       "a product that accumulates can't have an addend"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gemm, GemmTest,

@@ -41,14 +41,14 @@ def SinkConcatenations : Pass<"tp-sink-concatenations", "::mlir::func::FuncOp"> 
   let summary = "Move elementwise ops before the concatenations that they read";
   let description = [{
     Rotary position embeddings concatenate halves of a vector in a new order, and multiply and add
-    the result. The concatenation would go through memory, because fusion handles only ops that
-    compute one element from elements at fixed places. If an elementwise op is the only reader of a
+    the result. The concatenation would go through memory, because fusion handles only ops in
+    which the index of each result element determines the elements that are read by one affine map. If an elementwise op is the only reader of a
     concatenation of at most four pieces, this pass splits the op: each piece gets an op on the
     piece and on slices of the other operands, and the results are concatenated. A second
     `tp-fuse-elementwise` then fuses these ops with what computes the pieces.
 
-    A slice of a transpose, copy or broadcast becomes one of its operand if only elementwise ops
-    read the slice.
+        If only elementwise ops read a slice of a transpose, copy or broadcast, the pass slices the
+    operand instead.
 
     ```mlir
     %0 = tensor.insert_slice %a into %empty[0, 0] [4, 2] [1, 1] : tensor<4x2xf32> into tensor<4x4xf32>
@@ -240,9 +240,9 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
 
     A buffer that only these ops use shrinks to one row, as long as the rows of the nest take no
     more than `max-row-bytes` together. If sharing a nest leaves an op fewer iterations than it has
-    by itself, the nest must have at least `min-rows` iterations. This doesn't hold if
-    no op has more than `small-op` iterations. In a nest of a single row, no op has more than
-    `max-single-row` iterations.
+    by itself, the nest must have at least `min-rows` iterations. This requirement
+    is waived if every op has at most `small-op` iterations. Ops share a nest of a single row only
+    if each has at most `max-single-row` iterations.
   }];
   let options = [
     Option<"maxRowBytes", "max-row-bytes", "int64_t", "std::numeric_limits<int64_t>::max()",
@@ -252,10 +252,10 @@ def FuseRows : Pass<"tp-fuse-rows", "::mlir::func::FuncOp"> {
            "Iterations that a nest must have if sharing it leaves an op fewer iterations than "
            "it has by itself">,
     Option<"smallOp", "small-op", "int64_t", "0",
-           "Ops of at most so many iterations share a nest even if it has fewer rows than "
-           "'min-rows' asks for">,
+           "Number of iterations up to which ops share a nest with fewer than 'min-rows' rows "
+           "(0: never)">,
     Option<"maxSingleRow", "max-single-row", "int64_t", "std::numeric_limits<int64_t>::max()",
-           "Iterations that an op may have in a nest of a single row">];
+           "Maximum number of iterations of an op in a nest of a single row">];
   let statistics = [Statistic<"numFused", "fused", "Ops that share a nest of loops">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -212,8 +212,8 @@ typedef struct tprt_device_image {
 } tprt_device_image;
 
 /// What an artifact for CUDA devices exports. Every image contains all kernels.
-/// The runtime takes the cubin of the device's architecture, else the newest
-/// PTX that isn't newer than the device.
+/// The runtime tries the cubins of the device's major architecture, then PTX,
+/// the newest first, until the driver accepts one.
 typedef struct tprt_device_code {
   int32_t num_images;
   const tprt_device_image *images;
@@ -248,7 +248,8 @@ TPRT_API int32_t tprt_collective_wait(tprt_rank *ctx, int32_t id);
 /// addend[b0,b1])) (* factor[b0,b1]), for b0 < batch0, b1 < batch1. `bias` is
 /// null or holds n elements, which are added to each row. `addend` and `factor`
 /// may be null, and don't overlap C. A product that accumulates has no addend.
-/// f16 and bf16 are computed in f32 and rounded once.
+/// f16 and bf16 are computed in f32 and rounded once; on CUDA devices twice if
+/// a kernel of its own applies the epilogue.
 TPRT_API int32_t tprt_gemm(tprt_rank *ctx, const tprt_gemm_args *args,
                            const void *a, const void *b, void *c,
                            const void *bias, const void *addend,

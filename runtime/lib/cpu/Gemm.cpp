@@ -471,7 +471,7 @@ static void check(const tprt_gemm_args &args, const GemmOperands &operands) {
   require(args.activation >= TPRT_NO_ACTIVATION && args.activation <= TPRT_SILU,
           "the activation is unknown");
   require(!args.accumulate || !operands.addend,
-          "what accumulates has no addend");
+          "a product that accumulates can't have an addend");
 }
 
 void tprt::gemm(const tprt_gemm_args &given, const GemmOperands &all,

@@ -43,8 +43,8 @@ GemmChoiceFile::GemmChoiceFile(std::string path, json conditions,
     others = std::move(rest);
     if (!isKnown && !others.empty())
       note = "'" + this->path +
-             "' has no choices for this processor or device, these libraries "
-             "and this number of threads";
+             "' has no entry for this machine: the device or processor, the "
+             "libraries' versions or the number of threads differ";
   } catch (const std::exception &problem) {
     usable = false;
     note = "'" + this->path + "' holds no choices: " + problem.what();

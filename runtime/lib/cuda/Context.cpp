@@ -54,8 +54,8 @@ void Context::keepFailure(const char *what) const noexcept {
 void Context::reportFrees() const {
   std::lock_guard<std::mutex> lock(mutex);
   if (!failure.empty())
-    throw executionError(name + " hasn't freed what isn't used anymore: " +
-                         std::exchange(failure, ""));
+    throw executionError(
+        name + " failed to free a resource: " + std::exchange(failure, ""));
 }
 
 void Context::makeCurrent() const {
@@ -243,9 +243,12 @@ cuda::findImages(const tprt_device_code &code, const Context &context) {
       usable.push_back(&image);
   }
   if (usable.empty())
-    throw inputError("the program has kernels for " + quotedList(found) +
-                     ", which " + context.getName() + ", sm_" +
-                     std::to_string(own) + ", doesn't run");
+    throw inputError(
+        context.getName() + " (sm_" + std::to_string(own) +
+        ") can't run the program's kernels, which are for " +
+        quotedList(found) +
+        (own < 80 ? "; the oldest that can be compiled for is sm_80"
+                  : "; compile with --target=cuda:sm_" + std::to_string(own)));
   std::sort(usable.begin(), usable.end(),
             [](const tprt_device_image *x, const tprt_device_image *y) {
               return std::pair(x->is_ptx, -x->arch) <

@@ -138,7 +138,7 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
   if (library == AttentionLibrary::Own) {
     form->use.reason = "asked for";
   } else if (form->decode && args.mask != TPRT_NO_MASK) {
-    form->use.reason = "there are few rows, and columns that a mask may hide";
+    form->use.reason = "few rows with a mask";
   } else {
     try {
       plan(*form, args, strides, isAligned, stream);

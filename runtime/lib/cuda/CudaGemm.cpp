@@ -241,7 +241,8 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
                          std::to_string(TPRT_NO_ACTIVATION) + " to " +
                          std::to_string(TPRT_SILU));
   if (args.accumulate && given.addend)
-    throw executionError("tprt_gemm: what accumulates has no addend");
+    throw executionError(
+        "tprt_gemm: a product that accumulates can't have an addend");
   if (args.m <= 0 || args.n <= 0 || args.batch0 <= 0 || args.batch1 <= 0)
     return;
   if (!handle && args.k > 0) {

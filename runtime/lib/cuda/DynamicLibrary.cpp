@@ -76,11 +76,9 @@ void Library::load() {
         problem += "; " + problemHere;
       }
   if (!folders.empty())
-    problem += "; nor is it in " + quotedList(folders, 5);
-  throw inputError(
-      "cannot load " + std::string(info.name) + ", version " +
-      info.needed.toString() +
-      " or newer, which programs for CUDA devices need: " + problem);
+    problem += "; not found in " + quotedList(folders, 5);
+  throw inputError("cannot load " + std::string(info.name) + " (" +
+                   info.needed.toString() + " or newer): " + problem);
 }
 
 Library::Library(LibraryInfo info) : info(std::move(info)) {

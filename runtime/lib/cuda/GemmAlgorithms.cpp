@@ -54,15 +54,15 @@ void GemmAlgorithms::load() {
 }
 
 void GemmAlgorithms::addNote(const std::string &text) {
-  std::string all = text + ": cuBLASLt's first algorithm computes what has no "
-                           "choice";
+  std::string all = text + "; products without a stored choice use cuBLASLt's "
+                           "first algorithm";
   if (note.find(all) == std::string::npos)
     note += (note.empty() ? "" : "; ") + all;
 }
 
 bool GemmAlgorithms::mayMeasure() {
   if (options.maxSeconds <= 0)
-    addNote("processes that share ranks don't measure");
+    addNote("not measured, because several processes share the ranks");
   else if (!file->canWrite())
     addNote("'" + options.file + "' can't be written");
   else

@@ -44,7 +44,8 @@ void Kernels::File::load(const ContextPtr &context, const std::string &name) {
   if (ptx.size() <= 1) // the NUL
     throw executionError("libtprt was built without nvcc, so it lacks the "
                          "kernel '" +
-                         name + "'; build it with TPRT_NVCC set");
+                         name +
+                         "'; configure with -DTPRT_NVCC=PATH and rebuild");
   // The PTX if there is no code for the device, or it is too new for the
   // driver.
   auto makeImage = [](std::string_view data, bool isPtx) {

@@ -344,7 +344,8 @@ TEST(CudaGemm, NamesWhatFails) {
   operands.factor = nullptr;
   operands.addend = data.get();
   args.accumulate = 1;
-  EXPECT_EQ(errorOf(run), "tprt_gemm: what accumulates has no addend");
+  EXPECT_EQ(errorOf(run),
+            "tprt_gemm: a product that accumulates can't have an addend");
   args.dtype = TPRT_I32;
   EXPECT_EQ(errorOf(run), "tprt_gemm: dtype is not f32, f64, f16 or bf16");
   fake::reset();
@@ -432,7 +433,7 @@ TEST_F(CudaGemmAlgorithms, MeasuringKeepsWhatIsAddedTo) {
 
 TEST_F(CudaGemmAlgorithms, OnlyWhatCanBeKeptIsMeasured) {
   std::string first =
-      ": cuBLASLt's first algorithm computes what has no choice";
+      "; products without a stored choice use cuBLASLt's first algorithm";
   std::string path = file;
   file = directory / "nothing/choices.json";
   GemmUses uses = run();
@@ -440,7 +441,8 @@ TEST_F(CudaGemmAlgorithms, OnlyWhatCanBeKeptIsMeasured) {
   EXPECT_EQ(uses.products.at(0).algorithm, 0);
   file = path;
   uses = run(false, false, /*maxSeconds=*/0);
-  EXPECT_EQ(uses.note, "processes that share ranks don't measure" + first);
+  EXPECT_EQ(uses.note,
+            "not measured, because several processes share the ranks" + first);
   EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 2u);
   file = "";
   EXPECT_EQ(run().note, "");

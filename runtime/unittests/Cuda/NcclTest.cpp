@@ -255,7 +255,7 @@ TEST_F(NcclSession, RegistersNothingWhereOffsetsDiffer) {
       EXPECT_EQ(getElements<float>(session.run(getInputs()).outputs.at("y")),
                 (std::vector<float>{15, 26, 37, 23, 34, 45}));
     EXPECT_EQ(session.getCommunication(),
-              "NCCL 2.28.9, plain (the ranks' offsets differ) buffers");
+              "NCCL 2.28.9, plain buffers (the ranks' offsets differ)");
   });
   EXPECT_EQ(errors, std::vector<std::string>(2));
   EXPECT_EQ(fake::countCalls("ncclCommWindowRegister"), 0u);

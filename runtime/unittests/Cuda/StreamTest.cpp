@@ -334,7 +334,7 @@ TEST_F(DeviceTest, SaysWhatIsNotFreed) {
   fake::failCall("cuMemFree", 1);
   device->allocate(64);
   EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
-            "device 0 ('fake device') hasn't freed what isn't used anymore: "
+            "device 0 ('fake device') failed to free a resource:  "
             "cuMemFree: as the fake device says (CUDA_ERROR_INVALID_VALUE)");
   stream.finish([](auto) {}); // once
 }
@@ -381,8 +381,9 @@ TEST_F(DeviceTest, ChoosesAnImage) {
   fake::getSettings().architecture = 75;
   EXPECT_EQ(
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
-      "the program has kernels for 'compute_80', 'sm_90', 'compute_90', "
-      "'compute_100', which device 0 ('fake device'), sm_75, doesn't run");
+      "device 0 ('fake device') (sm_75) can't run the program's kernels, which "
+      "are for 'compute_80', 'sm_90', 'compute_90', 'compute_100'; the "
+      "oldest that can be compiled for is sm_80");
   fake::getSettings().architecture = 100;
   kernels[0] = "tprt_reduce_sum_f33";
   EXPECT_EQ(

@@ -91,8 +91,8 @@ private:
   std::vector<const std::byte *> addresses;
   bool isWarm = false;
   std::vector<std::unique_ptr<Registration>> registrations;
-  std::string buffers = "plain"; ///< of the arena, for people
-  std::string allocationProblem; ///< why the arena isn't NCCL's memory
+  std::string buffers = "plain buffers"; ///< of the arena, for people
+  std::string allocationProblem;         ///< why the arena isn't NCCL's memory
   bool isAborted = false;
 };
 
@@ -434,7 +434,7 @@ std::string NcclCommunicator::findObstacle(const std::byte *arena,
 /// Registers the arena on all ranks, or, if any of them can't, on none.
 /// Returns why, or nothing.
 std::string NcclCommunicator::registerArena(std::byte *arena, int64_t bytes) {
-  std::string outcome = "window";
+  std::string outcome = "window buffers";
   try {
     for (auto &[groups, comm] : comms) { // in the same order everywhere
       if (!comm)
@@ -446,7 +446,7 @@ std::string NcclCommunicator::registerArena(std::byte *arena, int64_t bytes) {
             });
       registrations.push_back(std::move(*made));
       if (!registrations.back()->isWindow())
-        outcome = "registered";
+        outcome = "registered buffers";
     }
   } catch (const AbortedError &) {
     throw;
@@ -459,7 +459,8 @@ std::string NcclCommunicator::registerArena(std::byte *arena, int64_t bytes) {
   std::string failure = findFailure(all);
   if (!failure.empty())
     registrations.clear();
-  // A window that some ranks don't have is used by none.
+  // A window that some ranks don't have is used by none: "registered …" is less
+  // than "window …".
   buffers = *std::min_element(all.begin(), all.end());
   return failure;
 }
@@ -472,7 +473,7 @@ bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
     return true;
   // The offsets of programs that haven't run yet aren't known.
   if (manifest.programs.size() > 1) {
-    buffers = "plain (there are several programs)";
+    buffers = "plain buffers (there are several programs)";
     return true;
   }
   std::string problem = findObstacle(arena, bytes);
@@ -480,14 +481,14 @@ bool NcclCommunicator::warmUp(std::byte *arena, int64_t bytes) {
   if (problem.empty())
     problem = registerArena(arena, bytes);
   if (!problem.empty()) {
-    buffers = "plain (" + problem + ")";
+    buffers = "plain buffers (" + problem + ")";
     return true;
   }
   return false; // NCCL must first run once uncaptured in this memory
 }
 
 std::string NcclCommunicator::getDescription() const {
-  return "NCCL " + nccl.getVersionString() + ", " + buffers + " buffers";
+  return "NCCL " + nccl.getVersionString() + ", " + buffers;
 }
 
 /// "; rank 1 is stopped by …", or empty.
