@@ -37,6 +37,8 @@ def make_inputs():
 
 # One call a line. Behind '#' stands 'values' if gradients aren't compared: with a kink at an input, or none in PyTorch.
 FUNCTIONS = """
+F.embedding(n.flatten()[:5], w).sum(0) + F.embedding(n.flatten()[:5], torch.exp(w)) * w
+m[n.flatten()[:4]].sum() + torch.exp(m)[n.flatten()[:4]] * m
 torch.tan(u)
 torch.sinh(x)
 torch.cosh(x)

@@ -6,8 +6,9 @@
 // on the loops' sizes and if every buffer that one op of the group writes and
 // another one touches is indexed by these d loops in the same positions
 // everywhere. Iteration (i0, …, id-1) of all ops then touches one row of the
-// buffer, and no other iteration touches that row. Sharing pays if the inner
-// loops run along memory.
+// buffer, and no other iteration touches that row. A buffer that a body loads
+// from at computed indices isn't written by any op of the group. Sharing pays
+// if the inner loops run along memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +73,19 @@ struct Access {
 
 using Ops = ArrayRef<linalg::GenericOp>;
 
+/// Whether the body of an op loads what an op writes.
+bool loadWhatIsWritten(Ops ops) {
+  DenseSet<Value> written;
+  for (linalg::GenericOp op : ops)
+    for (Value init : op.getDpsInits())
+      written.insert(getRootBuffer(init));
+  return llvm::any_of(ops, [&](linalg::GenericOp op) {
+    return llvm::any_of(getCapturedBuffers(op), [&](Value loaded) {
+      return written.contains(getRootBuffer(loaded));
+    });
+  });
+}
+
 /// Whether the loops of `op` behind the first `depth` would go through memory
 /// in strides, as in a sum over rows whose columns are the first loops.
 bool isLeftStrided(linalg::GenericOp op, unsigned depth) {
@@ -124,7 +138,7 @@ unsigned getSharedDepth(Ops ops) {
     depth = std::min(depth, getNumLeadingParallel(op));
     most = std::max<unsigned>(most, op.getNumLoops());
   }
-  if (most == 0)
+  if (most == 0 || loadWhatIsWritten(ops))
     return 0;
   for (depth = std::min(depth, most - 1); depth > 0; --depth)
     if (canShare(ops, depth))
@@ -165,10 +179,8 @@ private:
         continue;
       }
       bool joins = isRelated(group, generic);
-      int64_t mostRows = std::max(countMostRows(group), countMostRows(generic));
       group.push_back(generic);
-      if (unsigned depth = joins ? getSharedDepth(group) : 0;
-          depth > 0 && pays(group, countRows(group, depth), mostRows))
+      if (joins && pays(group))
         continue;
       group.pop_back();
       close();
@@ -179,15 +191,21 @@ private:
       fuse(rewriter, ops, getSharedDepth(ops));
   }
 
-  /// Whether to run `ops` in a nest of `rows`, where a part of them could have
-  /// a nest of `mostRows`.
-  bool pays(Ops ops, int64_t rows, int64_t mostRows) const {
+  /// Whether to run `ops` in one nest, the last of which would be alone
+  /// otherwise.
+  bool pays(Ops ops) const {
+    unsigned depth = getSharedDepth(ops);
+    if (depth == 0)
+      return false;
+    int64_t rows = countRows(ops, depth);
     auto areAtMost = [&](int64_t iterations) {
       return llvm::all_of(ops, [&](linalg::GenericOp op) {
         return llvm::product_of(op.getStaticLoopRanges()) <= iterations;
       });
     };
-    if (rows < std::min(mostRows, minRows.getValue()) && !areAtMost(smallOp))
+    if (rows < minRows && !areAtMost(smallOp) &&
+        rows < std::max(countMostRows(ops.drop_back()),
+                        countMostRows(ops.take_back())))
       return false;
     return rows > 1 || areAtMost(maxSingleRow);
   }

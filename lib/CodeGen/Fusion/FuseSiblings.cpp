@@ -29,11 +29,24 @@ void addInputs(Inputs &inputs, linalg::GenericOp op) {
     inputs.insert({input->get(), op.getMatchingIndexingMap(input)});
 }
 
+/// Whether the body of `op` loads what one of `writers` writes. An iteration
+/// may load elements of any other iteration.
+bool loadsFrom(linalg::GenericOp op, ArrayRef<linalg::GenericOp> writers) {
+  return llvm::any_of(getCapturedBuffers(op), [&](Value loaded) {
+    return llvm::any_of(writers, [&](linalg::GenericOp writer) {
+      return llvm::any_of(writer.getDpsInits(), [&](Value written) {
+        return getRootBuffer(written) == getRootBuffer(loaded);
+      });
+    });
+  });
+}
+
 bool canFuse(linalg::GenericOp first, linalg::GenericOp second) {
   for (linalg::GenericOp op : {first, second})
     if (op.getNumParallelLoops() != op.getNumLoops())
       return false;
-  if (first.getStaticLoopRanges() != second.getStaticLoopRanges())
+  if (first.getStaticLoopRanges() != second.getStaticLoopRanges() ||
+      loadsFrom(first, second) || loadsFrom(second, first))
     return false;
   Inputs inputs;
   addInputs(inputs, first);

@@ -257,9 +257,12 @@ std::optional<GemmEpilogue> tp::findGemmEpilogue(linalg::GenericOp contraction,
   SmallVector<Value> read;
   for (Value input : contraction.getDpsInputs())
     read.push_back(getRootBuffer(input));
-  if (init)
+  if (init) {
     for (Value input : init.getDpsInputs())
       read.push_back(getRootBuffer(input));
+    for (Value loaded : getCapturedBuffers(init))
+      read.push_back(getRootBuffer(loaded));
+  }
   Value written = getRootBuffer(op.getDpsInits()[0]);
   if (llvm::is_contained(read, written) ||
       llvm::any_of(inputs, [&](OpOperand *operand) {

@@ -195,13 +195,16 @@ linalg::LinalgOp findInit(linalg::GenericOp op, Value buffer) {
       continue;
     if (prev->getNumRegions() && !isa<linalg::LinalgOp>(prev))
       return nullptr;
-    if (llvm::none_of(prev->getOperands(),
-                      [&](Value v) { return getRootBuffer(v) == root; }))
+    auto touches = [&](ValueRange values) {
+      return llvm::any_of(
+          values, [&](Value v) { return getRootBuffer(v) == root; });
+    };
+    SmallVector<Value> captured = getCapturedBuffers(prev);
+    if (!touches(prev->getOperands()) && !touches(captured))
       continue;
     auto init = dyn_cast<linalg::LinalgOp>(prev);
     if (init && init.getNumDpsInits() == 1 && init.getDpsInits()[0] == buffer &&
-        llvm::none_of(init.getDpsInputs(),
-                      [&](Value v) { return getRootBuffer(v) == root; }) &&
+        !touches(init.getDpsInputs()) && !touches(captured) &&
         visitsEachOnce(init, *init.getDpsInitOperand(0)))
       return init;
     return nullptr;

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/TP/Elements.h"
 
 using namespace mlir;
@@ -31,6 +32,14 @@ Value tp::getPointer(OpBuilder &b, Value buffer) {
   Value integer = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
   return LLVM::IntToPtrOp::create(
       b, loc, LLVM::LLVMPointerType::get(b.getContext()), integer);
+}
+
+SmallVector<Value> tp::getCapturedBuffers(Operation *op) {
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  return llvm::filter_to_vector(captured, [](Value value) {
+    return isa<MemRefType>(value.getType());
+  });
 }
 
 bool tp::areDisjoint(Value x, Value y) {

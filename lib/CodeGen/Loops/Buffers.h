@@ -20,6 +20,10 @@ inline Value getRootBuffer(Value value) {
   return value;
 }
 
+/// The buffers that the body of `op` uses without being operands of `op`, as a
+/// look-up loads from its table.
+SmallVector<Value> getCapturedBuffers(Operation *op);
+
 /// Whether two views of one buffer are known to have no element in common.
 bool areDisjoint(Value x, Value y);
 

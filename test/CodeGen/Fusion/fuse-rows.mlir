@@ -195,3 +195,44 @@ func.func @empty(%x: tensor<0xf32>) -> tensor<f32> {
   %1 = nn.reduce sum %0 dims [0] : tensor<0xf32> -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// The second op looks up rows that other iterations of the first one write; the
+// third op's table isn't written here.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: @look_up
+// CHECK-NOT: scf.for
+// CHECK: linalg.generic
+// CHECK: scf.for
+// CHECK-COUNT-2: linalg.generic
+func.func @look_up(%x: memref<8x8xf32>, %ids: memref<8xi32>, %table: memref<8x8xf32>, %y: memref<8x8xf32>, %z: memref<8x8xf32>, %w: memref<8x8xf32>) {
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : memref<8x8xf32>) outs(%y : memref<8x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#row, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%ids, %x : memref<8xi32>, memref<8x8xf32>) outs(%z : memref<8x8xf32>) {
+  ^bb0(%id: i32, %a: f32, %o: f32):
+    %i = arith.index_cast %id : i32 to index
+    %j = linalg.index 1 : index
+    %0 = memref.load %y[%i, %j] : memref<8x8xf32>
+    %1 = arith.addf %0, %a : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#row, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%ids, %z : memref<8xi32>, memref<8x8xf32>) outs(%w : memref<8x8xf32>) {
+  ^bb0(%id: i32, %a: f32, %o: f32):
+    %i = arith.index_cast %id : i32 to index
+    %j = linalg.index 1 : index
+    %0 = memref.load %table[%i, %j] : memref<8x8xf32>
+    %1 = arith.addf %0, %a : f32
+    linalg.yield %1 : f32
+  }
+  return
+}

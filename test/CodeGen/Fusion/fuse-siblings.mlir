@@ -74,3 +74,31 @@ func.func @apart(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>, %w: me
   }
   return
 }
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+
+// An op that looks up elements of a table isn't joined with one that writes the
+// table, before it or behind it.
+// CHECK-LABEL: @look_up
+// CHECK-COUNT-3: linalg.generic
+func.func @look_up(%x: memref<4xf32>, %ids: memref<4xi32>, %y: memref<4xf32>, %z: memref<4xf32>) {
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %0 = math.exp %a : f32
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%ids, %x : memref<4xi32>, memref<4xf32>) outs(%z : memref<4xf32>) {
+  ^bb0(%id: i32, %a: f32, %o: f32):
+    %i = arith.index_cast %id : i32 to index
+    %0 = memref.load %y[%i] : memref<4xf32>
+    %1 = arith.addf %0, %a : f32
+    linalg.yield %1 : f32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%x : memref<4xf32>) outs(%y : memref<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  }
+  return
+}

@@ -206,3 +206,29 @@ func.func @strided_bf16(%a: memref<8x4x2xbf16>, %b: memref<4x16xbf16>, %c: memre
   }
   return
 }
+
+// The result's initial values are read by a look-up, so they are written first.
+// CHECK-LABEL: @looked_up
+// CHECK: linalg.fill
+// CHECK: linalg.generic
+// CHECK: tprt.gemm %arg0, %arg1 into %arg2 accumulate
+func.func @looked_up(%a: memref<4x8xf32>, %b: memref<8x4xf32>, %c: memref<4x4xf32>, %ids: memref<4xi32>, %d: memref<4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<4x4xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%ids : memref<4xi32>) outs(%d : memref<4xf32>) {
+  ^bb0(%id: i32, %o: f32):
+    %i = arith.index_cast %id : i32 to index
+    %0 = memref.load %c[%i, %i] : memref<4x4xf32>
+    linalg.yield %0 : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                  iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<4x8xf32>, memref<8x4xf32>) outs(%c : memref<4x4xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %z, %p : f32
+    linalg.yield %s : f32
+  }
+  return
+}
