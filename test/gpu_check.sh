@@ -78,3 +78,10 @@ fi
 grep -q '| mlp-f32-2 | threads, graphs | \*\*failed\*\* (124) |' hung.md
 if scripts/gpu-check.sh --fake --stage nothing 2>stderr; then exit 1; fi
 grep -q "unknown stage 'nothing'; expected some of build,cases" stderr
+
+# A build without nvcc isn't packed.
+mkdir -p "$folder/bare/bin" "$folder/bare/runtime/kernels"
+touch "$folder"/bare/runtime/kernels/ReduceKernels.{ptx,fatbin}
+if TP_BIN=$folder/bare/bin "$scripts/gpu-pack.sh" --small "$folder/bare.tar.gz" 2>stderr; then exit 1; fi
+grep -q "lacks the runtime's own kernels: it found no nvcc" stderr
+[ ! -e "$folder/bare.tar.gz" ]
