@@ -57,7 +57,8 @@ static bool check(const Arguments &a) { return checkForward(a); }
 
 static bool check(const TileArguments &a) { return checkForward(a); }
 
-static bool check(const DecodeArguments &a) {
+template <int numQueries>
+static bool checkDecode(const DecodeArguments &a) {
   if (!checkForward(a))
     return false;
   if (a.numSplits == 1)
@@ -65,9 +66,8 @@ static bool check(const DecodeArguments &a) {
   int64_t numTiles = a.numTiles;
   for (int i = 0; i < a.numKeyLoops; ++i)
     numTiles *= a.args.batch[a.loops[i]];
-  int64_t perTile = (a.numQueries + a.numTiles - 1) / a.numTiles;
   return checkMemory(a.counters, numTiles * sizeof(uint32_t)) &&
-         checkMemory(a.partials, numTiles * a.numSplits * perTile *
+         checkMemory(a.partials, numTiles * a.numSplits * numQueries *
                                      (a.args.width + 4) * sizeof(float));
 }
 
@@ -136,7 +136,8 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
   if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES)                   \
     return makeKernel<DecodeArguments,                                         \
                       tprt_decode_##DTYPE##_##LANES##_##QUERIES>(              \
-        name, check, DecodeConstants<LANES, QUERIES, sizeof(T)>::sharedBytes);
+        name, checkDecode<QUERIES>,                                            \
+        DecodeConstants<LANES, QUERIES, sizeof(T)>::sharedBytes);
   TPRT_DECODE_KERNELS(FIND_DECODE)
   return std::nullopt;
 }
