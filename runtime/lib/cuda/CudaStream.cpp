@@ -21,9 +21,10 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
 
 DeviceState::DeviceState(ContextPtr context,
                          const std::vector<const tprt_device_code *> &codes,
-                         const CudaOptions &options, const GemmOptions &gemm)
+                         const CudaOptions &options, const GemmOptions &gemm,
+                         bool mayMeasure)
     : context(std::move(context)), options(options), own(this->context),
-      algorithms(gemm, *this->context) {
+      algorithms(gemm, mayMeasure, *this->context) {
   if (options.attention == AttentionLibrary::CuDnn)
     Dnn::get(); // throws now if it is missing
   for (const tprt_device_code *code : codes)

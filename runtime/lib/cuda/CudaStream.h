@@ -28,7 +28,8 @@ private:
 struct DeviceState {
   DeviceState(ContextPtr context,
               const std::vector<const tprt_device_code *> &codes,
-              const CudaOptions &options, const GemmOptions &gemm);
+              const CudaOptions &options, const GemmOptions &gemm,
+              bool mayMeasure);
 
   const ContextPtr context;
   const CudaOptions options;

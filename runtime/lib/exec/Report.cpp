@@ -251,10 +251,10 @@ static json toJson(const GemmUses &uses) {
                     {"algorithm", use.algorithm},
                     {"algorithms", use.numAlgorithms},
                     {"calls", use.calls}};
-    if (use.seconds > 0) {
+    if (use.seconds > 0)
       product["seconds"] = use.seconds;
+    if (use.firstSeconds > 0)
       product["first_seconds"] = use.firstSeconds;
-    }
     products.push_back(std::move(product));
   }
   json object = {{"file", uses.file}, {"products", std::move(products)}};

@@ -367,7 +367,8 @@ protected:
   GemmUses run(bool accumulates = false, bool hasAddend = false,
                double maxSeconds = 0.3) {
     GemmOptions options{.library = {}, .file = file, .maxSeconds = maxSeconds};
-    std::shared_ptr<Device> device = cuda::makeDevice({&code}, {}, options);
+    std::shared_ptr<Device> device =
+        cuda::makeDevice({&code}, {}, options, mayMeasure);
     DeviceStream &stream = *device->getStream(0);
     std::vector<std::shared_ptr<std::byte>> data;
     for (double value : {1.0, 1.0, 10.0, 100.0}) {
@@ -377,6 +378,11 @@ protected:
     tprt_gemm_args args = {0, accumulates, 1, 1, 4, 4, 3, 3, 1, 0,
                            0, 4,           1, 0, 0, 4, 0, 0, 0, 4};
     stream.beginRun();
+    if (earlier) { // by a kernel
+      tprt_gemm_args none = args;
+      none.k = 0;
+      stream.gemm(none, {data[0].get(), data[1].get(), data[3].get()});
+    }
     stream.gemm(args, {data[0].get(), data[1].get(), data[2].get(), nullptr,
                        hasAddend ? data[3].get() : nullptr});
     stream.endRun();
@@ -390,6 +396,8 @@ protected:
 
   TestDirectory directory;
   std::string file = directory / "choices.json";
+  bool mayMeasure = true;
+  bool earlier = false; ///< whether there is other work in front
   tprt_device_code code = {};
 };
 
@@ -441,12 +449,14 @@ TEST_F(CudaGemmAlgorithms, OnlyWhatCanBeKeptIsMeasured) {
   EXPECT_EQ(uses.products.at(0).algorithm, 0);
   file = path;
   uses = run(false, false, /*maxSeconds=*/0);
-  EXPECT_EQ(uses.note,
-            "not measured, because several processes share the ranks" + first);
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 2u);
+  EXPECT_EQ(uses.note, "no time is given for measuring" + first);
+  mayMeasure = false;
+  EXPECT_EQ(run().note, "processes that share ranks don't measure" + first);
+  mayMeasure = true;
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
   file = "";
   EXPECT_EQ(run().note, "");
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 4u);
 }
 
 TEST_F(CudaGemmAlgorithms, FilesThatAreWrong) {
@@ -465,10 +475,42 @@ TEST_F(CudaGemmAlgorithms, FilesThatAreWrong) {
   EXPECT_EQ(uses.products.at(0).algorithm, 2);
 }
 
-/// An algorithm that fails once isn't measured again.
+/// An algorithm that fails once isn't measured again. The next process takes
+/// the choice from the file.
 TEST_F(CudaGemmAlgorithms, OneThatFailsIsOut) {
   fake::failCall("cublasLtMatmul", 15, /*skip=*/2);
   GemmUse use = run().products.at(0);
   EXPECT_NE(use.algorithm, 2);
   EXPECT_EQ(use.numAlgorithms, 3);
+  size_t calls = fake::countCalls("cublasLtMatmul ");
+  GemmUses again = run();
+  EXPECT_EQ(again.note, "");
+  EXPECT_EQ(again.products.at(0), use);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), calls + 1);
+}
+
+/// A time that isn't known isn't kept.
+TEST_F(CudaGemmAlgorithms, TheFirstOneFails) {
+  fake::failCall("cublasLtMatmul", 15);
+  GemmUse use = run().products.at(0);
+  EXPECT_EQ(use.algorithm, 2);
+  EXPECT_GT(use.seconds, 0);
+  EXPECT_EQ(use.firstSeconds, 0);
+  size_t calls = fake::countCalls("cublasLtMatmul ");
+  GemmUses again = run();
+  EXPECT_EQ(again.note, "");
+  EXPECT_EQ(again.products.at(0), use);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), calls + 1);
+}
+
+/// Nothing is kept where all fail: the next process measures again.
+TEST_F(CudaGemmAlgorithms, AllFail) {
+  for (int i = 0; i < 3; ++i)
+    fake::failCall("cublasLtMatmul", 15);
+  GemmUses uses = run();
+  EXPECT_TRUE(contains(uses.note, "a product couldn't be measured"));
+  EXPECT_EQ(uses.products.at(0).algorithm, 0);
+  GemmUses again = run();
+  EXPECT_EQ(again.note, "");
+  EXPECT_EQ(again.products.at(0).algorithm, 2);
 }
