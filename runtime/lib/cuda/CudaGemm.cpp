@@ -76,8 +76,9 @@ struct Trial {
 
 } // namespace
 
-/// Waits for the stream's work. Returns false after a second without end.
-static bool waitFor(const Driver &driver, CUstream stream) {
+/// Waits for the stream's work. Returns false if it doesn't end in time.
+static bool waitFor(const Driver &driver, CUstream stream,
+                    std::chrono::seconds limit) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   for (;;) {
@@ -86,7 +87,7 @@ static bool waitFor(const Driver &driver, CUstream stream) {
       driver.check(result, "cuStreamQuery");
       return true;
     }
-    if (Clock::now() - start > std::chrono::seconds(1))
+    if (Clock::now() - start > limit)
       return false;
   }
 }
@@ -99,19 +100,20 @@ static int64_t getResultBytes(const tprt_gemm_args &args) {
 
 /// Measures all algorithms in turns, so that disturbances affect all of them.
 /// Before each call, the cache is filled with other data, as a program's other
-/// ops do. Meanwhile the host enqueues the call.
+/// ops do. Meanwhile the host enqueues the call. The first turn also loads the
+/// algorithms' kernels, by a call that isn't measured.
 GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
                                        const tprt_gemm_args &args,
                                        const GemmOperands &operands,
                                        CUstream stream, double maxSeconds) {
-  constexpr int maxTurns = 5;
+  constexpr int maxTurns = 4;
   constexpr double chance = 1.2; // an algorithm that takes longer is out
+  constexpr std::chrono::seconds patience(1), patienceBefore(10);
   const Driver &driver = context->getDriver();
   std::shared_ptr<std::byte> flushed, scratch;
   try {
     flushed = allocate(context, context->getCacheBytes());
-    // What C or the addend had before is needed later.
-    if (args.accumulate || operands.addend)
+    if (args.accumulate) // what C had before is needed later
       scratch = allocate(context, getResultBytes(args));
   } catch (const Error &) { // no memory is left
     return {};
@@ -120,45 +122,52 @@ GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
   for (Trial &trial : trials)
     trial = {makeEvent(context, /*isTimed=*/true),
              makeEvent(context, /*isTimed=*/true)};
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin = Clock::now();
+  auto enqueue = [&](size_t algorithm) {
+    return plan.run(algorithm, args, operands,
+                    scratch ? scratch.get() : operands.c, workspace.get(),
+                    stream) == CUBLAS_STATUS_SUCCESS;
+  };
   GemmAlgorithms::Measured measured;
-  for (int turn = 0; turn < maxTurns; ++turn) {
-    for (size_t i = 0; i < trials.size(); ++i) {
+  auto wait = [&](std::chrono::seconds limit) {
+    auto begin = std::chrono::steady_clock::now();
+    bool isDone = waitFor(driver, stream, limit);
+    measured.spentSeconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    if (!isDone)
+      inUse.insert(inUse.end(), {flushed, scratch});
+    return isDone;
+  };
+  if (!wait(patienceBefore))
+    return measured;
+  measured.spentSeconds = 0; // that was for earlier work
+  auto isOver = [&] { return measured.spentSeconds > maxSeconds; };
+  for (int turn = 0; turn < maxTurns && !isOver(); ++turn) {
+    double best = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < trials.size() && !isOver(); ++i) {
       Trial &trial = trials[i];
+      if (turn == 0)
+        trial.isOut = !enqueue(i);
       if (trial.isOut)
         continue;
       fill(*context, flushed.get(), 0, 4, context->getCacheBytes() / 4, stream);
       TPRT_CUDA(driver, cuEventRecord, trial.start.get(), stream);
-      trial.isOut =
-          plan.run(i, args, operands, scratch ? scratch.get() : operands.c,
-                   workspace.get(), stream) != CUBLAS_STATUS_SUCCESS;
+      trial.isOut = !enqueue(i);
       TPRT_CUDA(driver, cuEventRecord, trial.end.get(), stream);
-    }
-    if (!waitFor(driver, stream)) {
-      inUse.insert(inUse.end(), {flushed, scratch});
-      return {};
-    }
-    if (turn == 0) { // has loaded kernels
-      begin = Clock::now();
-      continue;
-    }
-    double best = std::numeric_limits<double>::infinity();
-    for (Trial &trial : trials) {
-      if (!trial.isOut) {
-        float milliseconds = 0;
-        TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
-                  trial.end.get());
-        trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
+      if (!wait(patience))
+        return measured;
+      if (trial.isOut) {
+        trial.seconds = std::numeric_limits<double>::infinity();
+        continue;
       }
+      float milliseconds = 0;
+      TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
+                trial.end.get());
+      trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
       best = std::min(best, trial.seconds);
     }
     for (Trial &trial : trials)
       trial.isOut |= trial.seconds > chance * best;
-    measured.spentSeconds =
-        std::chrono::duration<double>(Clock::now() - begin).count();
-    if (measured.spentSeconds > maxSeconds)
-      break;
   }
   for (const Trial &trial : trials)
     measured.seconds.push_back(trial.seconds);

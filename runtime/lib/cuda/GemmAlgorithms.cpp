@@ -16,8 +16,8 @@ using nlohmann::json;
 /// be noise.
 static constexpr double leastGain = 0.02;
 
-/// The limit for one product.
-static constexpr double maxSecondsOfProduct = 0.05;
+/// The part of the time that one product may take.
+static constexpr double partOfProduct = 1.0 / 6;
 
 GemmAlgorithms::GemmAlgorithms(const GemmOptions &options, bool mayMeasure,
                                const Context &context)
@@ -82,8 +82,9 @@ void GemmAlgorithms::choose(GemmUse &use, const Measure &measure) {
       return addNote("no time is given for measuring");
     GemmUse choice = use;
     if (spentSeconds < options.maxSeconds) {
-      auto [seconds, spent] = measure(
-          std::min(maxSecondsOfProduct, options.maxSeconds - spentSeconds));
+      auto [seconds, spent] =
+          measure(std::min(partOfProduct * options.maxSeconds,
+                           options.maxSeconds - spentSeconds));
       spentSeconds += spent;
       auto best = std::min_element(seconds.begin(), seconds.end());
       if (best == seconds.end() || std::isinf(*best))

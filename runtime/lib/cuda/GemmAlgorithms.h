@@ -31,10 +31,11 @@ public:
     /// Times by the position of the algorithm, infinite for one that fails or
     /// that there was no time for; empty if nothing could be measured.
     std::vector<double> seconds;
-    /// What measuring took, without loading the algorithms' kernels.
+    /// How long the host has waited for the device.
     double spentSeconds = 0;
   };
-  /// Takes about `maxSeconds`, besides loading kernels.
+  /// Begins to measure another algorithm only until it has waited for
+  /// `maxSeconds`.
   using Measure = std::function<Measured(double maxSeconds)>;
 
   /// Chooses an algorithm for a product from the file, or else by measuring,

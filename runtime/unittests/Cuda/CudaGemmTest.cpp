@@ -365,7 +365,7 @@ protected:
   /// Runs a product on a device of its own. C was `before`, all elements of A
   /// and B are 1.
   GemmUses run(bool accumulates = false, bool hasAddend = false,
-               double maxSeconds = 0.3) {
+               double maxSeconds = 60) { // of a busy machine
     GemmOptions options{.library = {}, .file = file, .maxSeconds = maxSeconds};
     std::shared_ptr<Device> device =
         cuda::makeDevice({&code}, {}, options, mayMeasure);
@@ -478,7 +478,7 @@ TEST_F(CudaGemmAlgorithms, FilesThatAreWrong) {
 /// An algorithm that fails once isn't measured again. The next process takes
 /// the choice from the file.
 TEST_F(CudaGemmAlgorithms, OneThatFailsIsOut) {
-  fake::failCall("cublasLtMatmul", 15, /*skip=*/2);
+  fake::failCall("cublasLtMatmul", 15, /*skip=*/4);
   GemmUse use = run().products.at(0);
   EXPECT_NE(use.algorithm, 2);
   EXPECT_EQ(use.numAlgorithms, 3);
@@ -513,4 +513,57 @@ TEST_F(CudaGemmAlgorithms, AllFail) {
   GemmUses again = run();
   EXPECT_EQ(again.note, "");
   EXPECT_EQ(again.products.at(0).algorithm, 2);
+}
+
+/// Work in front of a product isn't part of its time.
+TEST_F(CudaGemmAlgorithms, WaitsForEarlierWork) {
+  fake::hangKernels();
+  std::thread later([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1300));
+    fake::hangKernels(false);
+  });
+  earlier = true;
+  GemmUses uses = run();
+  later.join();
+  EXPECT_EQ(uses.note, "");
+  EXPECT_EQ(uses.products.at(0).algorithm, 2);
+}
+
+/// The time of an algorithm that doesn't end counts, so that nothing else is
+/// measured.
+TEST_F(CudaGemmAlgorithms, GivesUpOnce) {
+  fake::getSettings().hangingAlgorithm = 1;
+  tprt_gemm_args args = {0, 0, 1, 1, 4, 4, 3, 3, 1, 0,
+                         0, 4, 1, 0, 0, 4, 0, 0, 0, 4};
+  std::shared_ptr<Device> device =
+      cuda::makeDevice({&code}, {}, {.library = {}, .file = file});
+  DeviceStream &stream = *device->getStream(0);
+  auto data = device->allocate(256);
+  device->fill(Dtype::F32, 1, data.get(), 64);
+  stream.beginRun();
+  size_t events = fake::countCalls("cuEventCreate");
+  for (int64_t k : {1, 2, 3}) {
+    args.k = k;
+    stream.gemm(args, {data.get(), data.get(), data.get() + 128});
+  }
+  stream.endRun();
+  fake::getSettings().hangingAlgorithm = -1;
+  stream.finish([](auto) {});
+  GemmUses uses = stream.getGemmUses();
+  EXPECT_TRUE(contains(uses.note, "a product couldn't be measured"));
+  // Two for each algorithm of one product.
+  EXPECT_EQ(fake::countCalls("cuEventCreate"), events + 6);
+  EXPECT_EQ(uses.products.size(), 3u);
+}
+
+/// No algorithm begins after the time for a product is over.
+TEST_F(CudaGemmAlgorithms, EndsInTime) {
+  fake::getSettings().blasAlgorithms = 16;
+  fake::getSettings().fastestAlgorithm = 0;
+  fake::getSettings().blasMilliseconds = 20;
+  GemmUse use = run(false, false, /*maxSeconds=*/0.3).products.at(0);
+  EXPECT_EQ(use.algorithm, 0);
+  EXPECT_GT(use.firstSeconds, 0);
+  // Two calls of each of two algorithms, and that of the program.
+  EXPECT_LE(fake::countCalls("cublasLtMatmul "), 5u);
 }
