@@ -125,9 +125,9 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
                                     const std::string &key,
                                     const DnnStrides &strides, bool isAligned,
                                     CUstream stream) {
-  std::unique_ptr<Form> &kept = forms[key + (isAligned ? '1' : '0')];
-  if (kept)
-    return *kept;
+  std::string name = key + (isAligned ? '1' : '0');
+  if (auto found = forms.find(name); found != forms.end())
+    return *found->second;
   auto form = std::make_unique<Form>();
   form->use = {strides.contains(DnnGradient) ? "attention_gradient"
                                              : "attention",
@@ -158,8 +158,7 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
     fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
          stream);
   }
-  kept = std::move(form);
-  return *kept;
+  return *(forms[name] = std::move(form));
 }
 
 /// The bytes of `args` as a key.

@@ -37,19 +37,15 @@ static std::string getKey(const tprt_gemm_args &args,
   return key;
 }
 
-std::unique_ptr<GemmPlan> Gemm::makePlan(const tprt_gemm_args &args,
-                                         const GemmOperands &operands) {
-  auto make = [&](GemmForm form) {
-    return std::make_unique<GemmPlan>(handle, args, operands, tf32, form);
-  };
-  if (hasEpilogue(args, operands) && canFuse(args, operands)) {
-    std::unique_ptr<GemmPlan> fused = make(GemmForm::Fused);
-    if (fused->getStatus() == CUBLAS_STATUS_SUCCESS)
-      return fused;
-  }
-  std::unique_ptr<GemmPlan> plain = make(GemmForm::Plain);
-  Blas::get().check(plain->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
-  return plain;
+std::unique_ptr<GemmPlan> Gemm::findPlan(const tprt_gemm_args &args,
+                                         const GemmOperands &operands,
+                                         GemmForm form) {
+  auto plan = std::make_unique<GemmPlan>(handle, args, operands, tf32, form);
+  if (form == GemmForm::Fused &&
+      plan->getStatus() == CUBLAS_STATUS_NOT_SUPPORTED)
+    return nullptr;
+  Blas::get().check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
+  return plan;
 }
 
 void Gemm::beginRun() {
@@ -206,29 +202,34 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
   if (own.multiplyRows(args, operands, stream))
     return;
   const Blas &blas = Blas::get();
-  std::unique_ptr<GemmPlan> &plan = plans[getKey(args, operands)];
-  auto measureThis = [&](double maxSeconds) {
-    return measure(*plan, args, operands, stream, maxSeconds);
-  };
-  auto choose = [&] {
-    algorithms.choose(plan->use,
+  std::string key = getKey(args, operands);
+  // Chooses an algorithm, and keeps the plan.
+  auto keep = [&](std::unique_ptr<GemmPlan> made) {
+    auto measureThis = [&](double maxSeconds) {
+      return measure(*made, args, operands, stream, maxSeconds);
+    };
+    algorithms.choose(made->use,
                       mayWait ? GemmAlgorithms::Measure(measureThis) : nullptr);
+    return plans.insert_or_assign(key, std::move(made)).first->second.get();
   };
+  GemmPlan *plan = nullptr;
   auto run = [&] {
     return plan->run(plan->use.algorithm, args, operands, operands.c,
                      workspace.get(), stream);
   };
-  if (!plan) {
-    plan = makePlan(args, operands);
-    choose();
+  if (auto found = plans.find(key); found != plans.end()) {
+    plan = found->second.get();
+  } else {
+    std::unique_ptr<GemmPlan> made;
+    if (hasEpilogue(args, operands) && canFuse(args, operands))
+      made = findPlan(args, operands, GemmForm::Fused);
+    plan = keep(made ? std::move(made)
+                     : findPlan(args, operands, GemmForm::Plain));
   }
   cublasStatus_t status = run();
   if (status == CUBLAS_STATUS_NOT_SUPPORTED &&
       plan->getForm() == GemmForm::Fused) {
-    plan = std::make_unique<GemmPlan>(handle, args, operands, tf32,
-                                      GemmForm::Plain);
-    blas.check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
-    choose();
+    plan = keep(findPlan(args, operands, GemmForm::Plain));
     status = run();
   }
   blas.check(status, "cublasLtMatmul");

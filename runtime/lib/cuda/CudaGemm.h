@@ -32,8 +32,10 @@ public:
 private:
   void runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
                 CUstream stream, bool mayWait);
-  std::unique_ptr<GemmPlan> makePlan(const tprt_gemm_args &args,
-                                     const GemmOperands &operands);
+  /// Null if cuBLASLt doesn't support the fused form.
+  std::unique_ptr<GemmPlan> findPlan(const tprt_gemm_args &args,
+                                     const GemmOperands &operands,
+                                     GemmForm form);
   GemmAlgorithms::Measured measure(const GemmPlan &plan,
                                    const tprt_gemm_args &args,
                                    const GemmOperands &operands,

@@ -85,6 +85,9 @@ bool cuda::hasEpilogue(const tprt_gemm_args &args,
 }
 
 bool cuda::canFuse(const tprt_gemm_args &args, const GemmOperands &operands) {
+  // Rows of a matrix of cuBLASLt's don't overlap.
+  if (operands.addend && args.m > 1 && args.addend_row < args.n)
+    return false;
   return findEpilogue(args, operands).has_value();
 }
 

@@ -307,6 +307,9 @@ TEST(CudaAttention, CuDnnOrAnError) {
             "heads, 9 rows, 16 columns, depth 8, width 16): it is neither f16 "
             "nor bf16");
   EXPECT_EQ(fake::countCalls("cuLaunchKernel"), 0u);
+  // What has failed leaves nothing behind.
+  EXPECT_EQ(runner.getStream().getAttentionUses().size(), 1u);
+  runner.checkForward({});
 }
 
 static std::string getReason(const AttentionCase &c, int64_t offset = 0) {

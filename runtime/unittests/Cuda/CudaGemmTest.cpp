@@ -140,6 +140,13 @@ TEST_P(CudaGemmTest, Epilogues) {
        {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0, 0, 99, 0, 0},
        false,
        true});
+  // cuBLASLt doesn't have this.
+  size_t kernels = fake::countCalls("cuLaunchKernel tprt_epilogue");
+  run({"one row for all",
+       {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0},
+       false,
+       true});
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_epilogue"), kernels + 1);
 }
 
 /// The fake cuBLASLt has none for a single row. Sums are rounded before and
@@ -333,6 +340,24 @@ TEST(CudaGemm, NamesWhatFails) {
   fake::failCall("cublasLtMatmulAlgoGetHeuristic", 15);
   EXPECT_EQ(errorOf(run),
             "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED");
+  // What has failed leaves nothing behind.
+  EXPECT_TRUE(stream.getGemmUses().products.empty());
+  stream.beginRun();
+  // Only a product that cuBLASLt doesn't support is computed in another way.
+  operands.bias = data.get();
+  fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13);
+  EXPECT_EQ(errorOf(run),
+            "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_EXECUTION_FAILED");
+  fake::failCall("cublasLtMatmul", 15);
+  fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13, /*skip=*/1);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    EXPECT_EQ(errorOf(run),
+              "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_EXECUTION_FAILED");
+    fake::failCall("cublasLtMatmul", 15);
+    fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13);
+  }
+  fake::reset();
+  operands.bias = nullptr;
   fake::failCall("cublasLtMatmul", 13);
   EXPECT_EQ(errorOf(run), "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
   args.activation = 5;
