@@ -376,6 +376,34 @@ TEST(CudaGemm, NamesWhatFails) {
   fake::reset();
 }
 
+TEST(CudaGemm, DestroysWhatItHasMade) {
+  fake::reset();
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+  DeviceStream &stream = *device->getStream(0);
+  auto data = device->allocate(1024);
+  tprt_gemm_args args = {0, 0, 1, 2, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 35};
+  GemmOperands operands{data.get(), data.get(), data.get() + 512};
+  stream.gemm(args, operands);
+  size_t before = fake::getNumObjects();
+  for (auto [function, numCalls] :
+       {std::pair("cublasLtMatmulDescCreate", 1),
+        {"cublasLtMatmulDescSetAttribute", 2},
+        {"cublasLtMatrixLayoutCreate", 4},
+        {"cublasLtMatrixLayoutSetAttribute", 8},
+        {"cublasLtMatmulPreferenceCreate", 1},
+        {"cublasLtMatmulPreferenceSetAttribute", 5}})
+    for (int skip = 0; skip < numCalls; ++skip) {
+      fake::failCall(function, 13, skip);
+      ++args.c_row; // another product
+      EXPECT_EQ(errorOf([&] { stream.gemm(args, operands); }),
+                std::string(function) + ": CUBLAS_STATUS_EXECUTION_FAILED");
+      EXPECT_EQ(fake::getNumObjects(), before) << function << " " << skip;
+    }
+  stream.finish([](auto) {});
+  fake::reset();
+}
+
 namespace {
 
 /// Products whose algorithms are measured.
