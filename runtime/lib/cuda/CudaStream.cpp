@@ -270,8 +270,12 @@ void CudaStream::finish(const Poll &poll) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   dropOutgrown();
-  getContext()->reportFrees();
   state->algorithms.keep();
+  reportIndex();
+  getContext()->reportFrees();
+}
+
+void CudaStream::reportIndex() const {
   if (!reportsErrors())
     return;
   tprt_device_error error;

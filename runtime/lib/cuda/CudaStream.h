@@ -125,6 +125,8 @@ private:
   bool reportsErrors() const { return program->code.num_sites > 0; }
   /// Called when all enqueued work is done.
   void dropOutgrown();
+  /// Throws an execution error if a kernel has reported an index.
+  void reportIndex() const;
 
   std::shared_ptr<DeviceState> state;
   const ProgramKernels *program; ///< that runs

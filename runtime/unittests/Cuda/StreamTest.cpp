@@ -339,6 +339,30 @@ TEST_F(DeviceTest, SaysWhatIsNotFreed) {
   stream.finish([](auto) {}); // once
 }
 
+/// An index out of range is reported first.
+TEST_F(DeviceTest, SaysWhatIsNotFreedInTheNextRun) {
+  const char *sites[] = {"a: gather"};
+  code.num_sites = 1;
+  code.sites = sites;
+  DeviceStream &stream = *device->getStream(0);
+  stream.beginRun();
+  tprt_device_error *record = stream.getErrorRecord();
+  stream.fill(&record->site, 0, 4, 1);
+  stream.fill(&record->index, 7, 4, 1);
+  stream.fill(&record->bound, 3, 4, 1);
+  for (int64_t *field : {&record->index, &record->bound})
+    stream.fill(reinterpret_cast<int32_t *>(field) + 1, 0, 4, 1);
+  stream.endRun();
+  fake::failCall("cuMemFree", 1);
+  device->allocate(64);
+  EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
+            "a: gather: index 7 is out of range [0, 3)");
+  stream.beginRun();
+  stream.endRun();
+  EXPECT_TRUE(contains(errorOf([&] { stream.finish([](auto) {}); }),
+                       "failed to free a resource"));
+}
+
 TEST_F(DeviceTest, KeepsOutgrownMemoryWhileItMayBeUsed) {
   DeviceStream &stream = *device->getStream(0);
   size_t before = fake::getAllocatedBytes();
