@@ -103,7 +103,11 @@ void Nest::limitScores(int64_t ofHead) {
   constexpr int64_t elementBytes = 2;
   int64_t maxHeads =
       std::max<int64_t>(maxScoreBytes / elementBytes / ofHead, 1);
-  auto split = [&](Loop &loop, int64_t size) {
+  // The largest part of at most `limit` indices becomes a call.
+  auto split = [&](Loop &loop, int64_t limit) {
+    int64_t size = std::min(loop.size, limit);
+    while (loop.size % size != 0)
+      --size;
     Loop &outer = calls.emplace_back(loop);
     outer.size = loop.size / size;
     for (auto &[operand, stride] : outer.strides)
@@ -112,11 +116,8 @@ void Nest::limitScores(int64_t ofHead) {
   };
   if (batch.size * head.size <= maxHeads)
     return;
-  split(batch, 1);
-  int64_t size = std::min(head.size, maxHeads);
-  while (head.size % size != 0)
-    --size;
-  split(head, size);
+  split(batch, std::max<int64_t>(maxHeads / head.size, 1));
+  split(head, maxHeads);
   key = head;
 }
 

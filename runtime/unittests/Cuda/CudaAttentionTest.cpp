@@ -462,7 +462,25 @@ TEST(CudaAttention, GradientOfManyScores) {
   ASSERT_EQ(calls.offsets.size(), 6u);
   EXPECT_EQ(calls.offsets[5].at(cuda::DnnKey),
             args.key.batch[5] + 8 * args.key.batch[6]);
+  // As many sequences as fit, if all heads of one do.
+  c.keyHeads = 2;
+  all = c.makeArgs();
+  all.attention.batch[4] = 6;
+  for (tprt_attention_strides *strides :
+       {&all.attention.query, &all.attention.key, &all.attention.value,
+        &all.attention.output, &all.query_gradient, &all.key_gradient,
+        &all.value_gradient})
+    strides->batch[4] = 2 * strides->batch[5];
+  calls = map();
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,
+            (Sizes{2, 2, 8192, 64}));
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnStatistics).sizes,
+            (Sizes{2, 2, 8192, 1}));
+  ASSERT_EQ(calls.offsets.size(), 6u);
+  EXPECT_EQ(calls.offsets[5].at(cuda::DnnKey), 10 * args.key.batch[5]);
   // A head with more than the limit is a call of its own.
+  c.keyHeads = 12;
+  all = c.makeArgs();
   all.attention.columns *= 8;
   calls = map();
   EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,
