@@ -231,6 +231,29 @@ TEST(CudaAttention, FewRowsAgain) {
   for (int repeat = 0; repeat < 3; ++repeat)
     runner.checkForward(c);
   EXPECT_EQ(fake::countCalls("cuMemsetD8Async"), 1u);
+
+  tprt_attention_args args = c.makeArgs().attention;
+  int64_t count = 2 * 800 * 2 * 64; // of the keys
+  auto memory = runner.device->allocate(2 * count);
+  auto output = runner.device->allocate(2 * 8 * 64);
+  DeviceStream &stream = runner.getStream();
+  stream.beginCapture();
+  stream.beginRun();
+  stream.attention(args, memory.get(), memory.get(), memory.get(), nullptr,
+                   output.get());
+  stream.endRun();
+  std::shared_ptr<void> captured = stream.endCapture();
+  EXPECT_EQ(fake::countCalls("cuMemsetD8Async"), 1u);
+  for (double value : {0.5, 0.25, 2.0}) {
+    runner.device->fill(Dtype::F16, value, memory.get(), count);
+    stream.replay(captured.get());
+    stream.finish([](auto) {});
+    std::byte read[2 * 8 * 64];
+    runner.device->read(output.get(), Dtype::F16, {8 * 64},
+                        makeBox({0}, {8 * 64}), read);
+    for (size_t i = 0; i < 8 * 64; ++i)
+      ASSERT_EQ(loadAsDouble(Dtype::F16, read, i), value);
+  }
 }
 
 //===----------------------------------------------------------------------===//
