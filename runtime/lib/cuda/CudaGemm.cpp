@@ -51,6 +51,8 @@ std::unique_ptr<GemmPlan> Gemm::findPlan(const tprt_gemm_args &args,
 void Gemm::beginRun() {
   for (auto &[key, plan] : plans)
     plan->use.calls = 0;
+  for (auto &[key, use] : ownProducts)
+    use.calls = 0;
 }
 
 std::vector<GemmUse> Gemm::getUses() const {
@@ -58,6 +60,9 @@ std::vector<GemmUse> Gemm::getUses() const {
   for (const auto &[key, plan] : plans)
     if (plan->use.calls > 0)
       uses.push_back(plan->use);
+  for (const auto &[key, use] : ownProducts)
+    if (use.calls > 0)
+      uses.push_back(use);
   return uses;
 }
 
@@ -199,10 +204,19 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
                         stream);
     return;
   }
-  if (own.multiplyRows(args, operands, stream))
-    return;
-  const Blas &blas = Blas::get();
   std::string key = getKey(args, operands);
+  if (own.multiplyRows(args, operands, stream)) {
+    auto [found, isNew] = ownProducts.try_emplace(key);
+    if (isNew)
+      found->second = {
+          .form =
+              describeProduct(args, operands, /*tf32=*/false, GemmForm::Fused),
+          .library = "own",
+          .epilogue = hasEpilogue(args, operands) ? "fused" : "none"};
+    ++found->second.calls;
+    return;
+  }
+  const Blas &blas = Blas::get();
   // Chooses an algorithm, and keeps the plan.
   auto keep = [&](std::unique_ptr<GemmPlan> made) {
     auto measureThis = [&](double maxSeconds) {

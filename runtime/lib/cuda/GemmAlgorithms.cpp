@@ -27,13 +27,6 @@ GemmAlgorithms::GemmAlgorithms(const GemmOptions &options, bool mayMeasure,
 
 GemmAlgorithms::~GemmAlgorithms() = default;
 
-static std::string getBlasVersion() {
-  size_t version = Blas::get().cublasLtGetVersion();
-  return std::to_string(version / 10000) + "." +
-         std::to_string(version % 10000 / 100) + "." +
-         std::to_string(version % 100);
-}
-
 void GemmAlgorithms::load() {
   auto parse = [&](const json &object) {
     GemmUse use;
@@ -48,7 +41,7 @@ void GemmAlgorithms::load() {
     known[use.form] = use;
   };
   json conditions = {{"device", device},
-                     {"libraries", {{"cublaslt", getBlasVersion()}}}};
+                     {"libraries", {{"cublaslt", Blas::get().getVersion()}}}};
   file = std::make_unique<GemmChoiceFile>(options.file, std::move(conditions),
                                           parse);
   note = file->getNote();

@@ -95,11 +95,24 @@ uint32_t cuda::getAlignment(const void *address) {
   return bits & -bits;
 }
 
-/// All properties that algorithms depend on, but for the device and the
-/// library, for people.
-static std::string describe(const tprt_gemm_args &args,
-                            const GemmOperands &operands, bool tf32,
-                            GemmForm form) {
+static const char *getName(int64_t activation) {
+  switch (activation) {
+  case TPRT_RELU:
+    return ", relu";
+  case TPRT_GELU:
+    return ", gelu";
+  case TPRT_GELU_TANH:
+    return ", gelu by tanh";
+  case TPRT_SILU:
+    return ", silu";
+  default:
+    return "";
+  }
+}
+
+std::string cuda::describeProduct(const tprt_gemm_args &args,
+                                  const GemmOperands &operands, bool tf32,
+                                  GemmForm form) {
   auto number = [](int64_t value) { return std::to_string(value); };
   auto layout = [&](const char *name, int64_t row, int64_t column) {
     return std::string(", ") + name +
@@ -127,10 +140,8 @@ static std::string describe(const tprt_gemm_args &args,
   }
   if (isFused && operands.bias)
     text += ", bias";
-  if (isFused && args.activation == TPRT_RELU)
-    text += ", relu";
-  if (isFused && args.activation == TPRT_GELU_TANH)
-    text += ", gelu by tanh";
+  if (isFused)
+    text += getName(args.activation);
   text += ", aligned to";
   for (const void *address :
        {operands.a, operands.b, static_cast<const void *>(operands.c),
@@ -192,7 +203,8 @@ GemmPlan::GemmPlan(cublasLtHandle_t handle, const tprt_gemm_args &args,
               sizeof(batchStrides[i]));
   }
   ask(given);
-  use.form = describe(args, given, tf32, form);
+  use.form = describeProduct(args, given, tf32, form);
+  use.library = "cuBLASLt " + blas.getVersion();
   use.epilogue = isFused ? "fused" : hasEpilogue(args, given) ? "own" : "none";
   use.numAlgorithms = algorithms.size();
 }

@@ -62,6 +62,11 @@ private:
 
 /// The largest power of two up to 256 that divides the address.
 uint32_t getAlignment(const void *address);
+/// All properties of a product that cuBLASLt's algorithms depend on, but for the
+/// device and the library, for people. `form` says which operands are its own.
+std::string describeProduct(const tprt_gemm_args &args,
+                            const GemmOperands &operands, bool tf32,
+                            GemmForm form);
 /// Whether there are operations that follow the product's sums.
 bool hasEpilogue(const tprt_gemm_args &args, const GemmOperands &operands);
 /// Whether cuBLASLt has them, for some shapes at least.

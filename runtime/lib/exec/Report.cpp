@@ -247,10 +247,13 @@ static json toJson(const GemmUses &uses) {
   json products = json::array();
   for (const GemmUse &use : uses.products) {
     json product = {{"form", use.form},
+                    {"library", use.library},
                     {"epilogue", use.epilogue},
-                    {"algorithm", use.algorithm},
-                    {"algorithms", use.numAlgorithms},
                     {"calls", use.calls}};
+    if (use.numAlgorithms > 0) {
+      product["algorithm"] = use.algorithm;
+      product["algorithms"] = use.numAlgorithms;
+    }
     if (use.seconds > 0)
       product["seconds"] = use.seconds;
     if (use.firstSeconds > 0)

@@ -238,6 +238,33 @@ TEST_P(CudaGemmTest, FewRows) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmul ") == 0, !isDouble);
 }
 
+/// The report has them as cuBLASLt's.
+TEST(CudaGemm, ListsProductsOfFewRows) {
+  fake::reset();
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+  DeviceStream &stream = *device->getStream(0);
+  auto memory = device->allocate(4096);
+  tprt_gemm_args args = {TPRT_F32, 0, 1, 1, 2,  16, 8, 8,         1, 0, 0,
+                         1,        8, 0, 0, 16, 0,  0, TPRT_SILU, 0, 0, 0};
+  GemmOperands operands{memory.get(), memory.get() + 1024, memory.get() + 2048};
+  for (int run = 0; run < 2; ++run) {
+    stream.beginRun();
+    stream.gemm(args, operands);
+    stream.gemm(args, operands);
+    stream.endRun();
+    stream.finish([](auto) {});
+    EXPECT_EQ(stream.getGemmUses().products,
+              (std::vector<GemmUse>{
+                  {.form = "f32, 2 x 16 x 8 (m x n x k), A by rows of 8, B by "
+                           "columns of 8, C by rows of 16, silu, aligned to "
+                           "256 256 256",
+                   .library = "own",
+                   .epilogue = "fused",
+                   .calls = 2}}));
+  }
+}
+
 /// Enough blocks for all multiprocessors, and several columns for each.
 TEST(CudaGemm, BlocksOfFewRows) {
   tprt_device_code code = {};
@@ -465,6 +492,7 @@ TEST_F(CudaGemmAlgorithms, FastestOneIsKept) {
   EXPECT_EQ(use.form,
             "f32, 4 x 4 x 3 (m x n x k), A by rows of 3, B by rows of 4, C by "
             "rows of 4, aligned to 256 256 256");
+  EXPECT_EQ(use.library, "cuBLASLt 13.1.0");
   EXPECT_EQ(use.epilogue, "none");
   EXPECT_EQ(use.algorithm, 2);
   EXPECT_EQ(use.numAlgorithms, 3);
