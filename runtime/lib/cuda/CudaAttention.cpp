@@ -3,6 +3,8 @@
 
 #include "cuda/CudaAttention.h"
 
+#include "support/Division.h"
+
 using namespace tprt;
 using namespace tprt::cuda;
 
@@ -48,7 +50,7 @@ std::vector<AttentionUse> Attention::getUses() const {
 }
 
 /// Rounds up the size of a part of a workspace.
-static int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+static int64_t align(int64_t bytes) { return alignTo(bytes, 256); }
 
 static int64_t countElements(const DnnShape &shape) {
   int64_t count = 1;
@@ -93,8 +95,8 @@ void Attention::plan(Form &form, const tprt_attention_args &args,
       if (form.mask.batch[d])
         form.numMaskRows *= args.batch[d];
     constexpr int64_t elementBytes = 2, unit = 8;
-    form.maskBytes = align(form.numMaskRows * elementBytes *
-                           ((args.columns + unit - 1) / unit * unit));
+    form.maskBytes =
+        align(form.numMaskRows * elementBytes * alignTo(args.columns, unit));
   }
   const Dnn &dnn = Dnn::get();
   if (!handle) {

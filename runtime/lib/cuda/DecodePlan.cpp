@@ -3,6 +3,7 @@
 
 #include "cuda/DecodeSizes.h"
 #include "cuda/OwnKernels.h"
+#include "support/Division.h"
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -21,8 +22,6 @@ static bool hasVectors(const tprt_attention_args &args,
       return false;
   return true;
 }
-
-static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
                                            const Context &context) {
@@ -61,7 +60,8 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
     plan.lanes *= 2;
   plan.queries = numQueries <= 4 ? 4 : 8;
   arguments.numQueries = static_cast<int32_t>(numQueries);
-  arguments.numTiles = static_cast<int32_t>(divideUp(numQueries, plan.queries));
+  arguments.numTiles =
+      static_cast<int32_t>(divideCeil(numQueries, plan.queries));
 
   tprt_kernels::DecodeSizes sizes = tprt_kernels::getDecodeSizes(
       plan.lanes, plan.queries, byteWidth(static_cast<Dtype>(args.dtype)));
@@ -75,7 +75,7 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
       args.causal ? std::min(args.rows, args.columns) : args.columns;
   int64_t splits =
       std::min({context.getNumProcessors() / (numKeys * arguments.numTiles),
-                divideUp(columns, sizes.columnsPerStep),
+                divideCeil(columns, sizes.columnsPerStep),
                 int64_t(tprt_kernels::maxDecodeSplits)});
   splits = std::max<int64_t>(splits, 1);
   arguments.numSplits = static_cast<int32_t>(splits);

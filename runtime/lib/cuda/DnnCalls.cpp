@@ -18,6 +18,8 @@
 
 #include "cuda/DnnCalls.h"
 
+#include "support/Division.h"
+
 #include <algorithm>
 
 using namespace tprt;
@@ -222,7 +224,7 @@ static DnnShape makeShape(const tprt_attention_args &args, const Nest &nest,
 tprt_attention_strides cuda::layOutAddedMask(const tprt_attention_args &args) {
   tprt_attention_strides result = {};
   result.col = 1;
-  int64_t count = (args.columns + unit - 1) / unit * unit;
+  int64_t count = alignTo(args.columns, unit);
   auto add = [&](int64_t size, int64_t given) {
     if (size == 1 || given == 0)
       return int64_t(0);

@@ -4,6 +4,7 @@
 #include "cuda/OwnKernels.h"
 
 #include "cuda/TileSizes.h"
+#include "support/Division.h"
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -89,9 +90,8 @@ void Kernels::reduce(Reduction reduction, Dtype dtype,
     size = 2 * ofVector;
   }
   constexpr int64_t blockSize = 256, maxBlocks = 4096;
-  int64_t numThreads = (count + size - 1) / size;
-  int64_t numBlocks =
-      std::min((numThreads + blockSize - 1) / blockSize, maxBlocks);
+  int64_t numThreads = divideCeil(count, size);
+  int64_t numBlocks = std::min(divideCeil(numThreads, blockSize), maxBlocks);
   CUfunction kernel =
       get(reductions, "tprt_reduce_" + std::string(toString(reduction)) + "_" +
                           std::string(toString(dtype)));
@@ -137,7 +137,7 @@ bool Kernels::multiplyRows(const tprt_gemm_args &args,
   int64_t columns = rows == maxRows ? 2 : 4;
   auto countBlocks = [&] {
     int64_t ofBlock = columns * warps / arguments.split;
-    return (args.n + ofBlock - 1) / ofBlock;
+    return divideCeil(args.n, ofBlock);
   };
   constexpr int64_t blocksByProcessor = 2;
   if (countBlocks() < blocksByProcessor * context->getNumProcessors())
@@ -202,8 +202,8 @@ void Kernels::attend(const AttentionArguments &arguments, CUstream stream) {
   int64_t longest = std::max(args.depth, args.width);
   auto runTiles = [&](auto sizes, const char *size) {
     launch(get(tiles, "tprt_attention_tiles_" + getSuffix(args) + size),
-           countHeads(args) * ((args.rows + sizes.rows - 1) / sizes.rows),
-           &copy, stream, /*blockSize=*/128, sizes.sharedBytes);
+           countHeads(args) * divideCeil(args.rows, sizes.rows), &copy, stream,
+           /*blockSize=*/128, sizes.sharedBytes);
   };
   constexpr int floatBytes = sizeof(float), doubleBytes = sizeof(double);
   if (args.dtype == TPRT_F64 && longest <= 64)
