@@ -17,9 +17,7 @@ struct Attention::Form {
   // Used if cuDNN computes it.
   DnnCalls calls;
   std::optional<DnnPlan> forward, backward;
-  tprt_attention_strides mask = {};      ///< of the mask that cuDNN gets
-  int64_t numMaskRows = 0;               ///< of the mask that is made for it
-  int64_t maskBytes = 0;                 ///< in the workspace
+  AddedMask mask;                        ///< that is made for it, if any
   int64_t outputBytes = 0, rowBytes = 0; ///< in the workspace, for one call
   int64_t planBytes = 0;
 };
@@ -81,23 +79,13 @@ static std::string describe(const tprt_attention_args &args) {
 /// Makes the plans, or throws an error that says why there are none.
 void Attention::plan(Form &form, const tprt_attention_args &args,
                      DnnStrides strides, bool isAligned, CUstream stream) {
-  form.mask = args.mask_strides;
   if (args.mask == TPRT_BOOLEAN_MASK) {
     form.mask = layOutAddedMask(args);
-    strides[DnnMask] = &form.mask;
+    strides[DnnMask] = &form.mask.strides;
   }
   form.calls = toDnnCalls(args, strides);
   if (!isAligned)
     throw executionError("an operand isn't aligned to 16 bytes");
-  if (args.mask == TPRT_BOOLEAN_MASK) {
-    form.numMaskRows = form.mask.row ? args.rows : 1;
-    for (int d = 0; d < TPRT_ATTENTION_BATCHES; ++d)
-      if (form.mask.batch[d])
-        form.numMaskRows *= args.batch[d];
-    constexpr int64_t elementBytes = 2, unit = 8;
-    form.maskBytes =
-        align(form.numMaskRows * elementBytes * alignTo(args.columns, unit));
-  }
   const Dnn &dnn = Dnn::get();
   if (!handle) {
     dnn.check(dnn.cudnnCreate(&handle), "cudnnCreate");
@@ -184,12 +172,12 @@ std::byte *Attention::makeMask(const Form &form,
                                const tprt_attention_args &args,
                                std::map<int64_t, const void *> &operands,
                                std::byte *memory, CUstream stream) {
-  if (form.maskBytes > 0) {
-    own.addMask({args, form.mask, operands.at(DnnMask), memory},
-                form.numMaskRows, stream);
+  if (form.mask.numRows > 0) {
+    own.addMask({args, form.mask.strides, operands.at(DnnMask), memory},
+                form.mask.numRows, stream);
     operands[DnnMask] = memory;
   }
-  return memory + form.maskBytes;
+  return memory + align(form.mask.numBytes);
 }
 
 /// The operands of one of the calls.
@@ -265,8 +253,8 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
   }
   if (!form.forward)
     return own.attend(arguments, stream);
-  std::byte *memory =
-      workspace.get(context, form.maskBytes + form.rowBytes + form.planBytes);
+  std::byte *memory = workspace.get(
+      context, align(form.mask.numBytes) + form.rowBytes + form.planBytes);
   memory = makeMask(form, args, operands, memory, stream);
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
@@ -310,7 +298,7 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   // The output and its statistics aren't kept from forward: they are computed
   // again.
   std::byte *memory =
-      workspace.get(context, form.maskBytes + form.outputBytes +
+      workspace.get(context, align(form.mask.numBytes) + form.outputBytes +
                                  2 * form.rowBytes + form.planBytes);
   memory = makeMask(form, args, operands, memory, stream);
   std::byte *statistics = memory + form.outputBytes;

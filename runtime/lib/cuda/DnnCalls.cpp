@@ -221,20 +221,23 @@ static DnnShape makeShape(const tprt_attention_args &args, const Nest &nest,
   return shape;
 }
 
-tprt_attention_strides cuda::layOutAddedMask(const tprt_attention_args &args) {
-  tprt_attention_strides result = {};
-  result.col = 1;
-  int64_t count = alignTo(args.columns, unit);
+AddedMask cuda::layOutAddedMask(const tprt_attention_args &args) {
+  AddedMask result;
+  result.numRows = 1;
+  result.strides.col = 1;
+  int64_t rowElements = alignTo(args.columns, unit);
   auto add = [&](int64_t size, int64_t given) {
     if (size == 1 || given == 0)
       return int64_t(0);
-    int64_t stride = count;
-    count *= size;
+    int64_t stride = result.numRows * rowElements;
+    result.numRows *= size;
     return stride;
   };
-  result.row = add(args.rows, args.mask_strides.row);
+  result.strides.row = add(args.rows, args.mask_strides.row);
   for (int d = TPRT_ATTENTION_BATCHES; d-- > 0;)
-    result.batch[d] = add(args.batch[d], args.mask_strides.batch[d]);
+    result.strides.batch[d] = add(args.batch[d], args.mask_strides.batch[d]);
+  constexpr int64_t elementBytes = 2;
+  result.numBytes = result.numRows * rowElements * elementBytes;
   return result;
 }
 

@@ -434,7 +434,8 @@ TEST(CudaAttention, BooleanMaskAsAddedOne) {
   AttentionCase c{.columns = 13, .mask = TPRT_BOOLEAN_MASK};
   tprt_attention_args args = c.makeArgs().attention;
   auto check = [&](int64_t row, int64_t sequence, int64_t key, int64_t head) {
-    tprt_attention_strides strides = cuda::layOutAddedMask(args);
+    cuda::AddedMask mask = cuda::layOutAddedMask(args);
+    const tprt_attention_strides &strides = mask.strides;
     EXPECT_EQ(strides.col, 1);
     EXPECT_EQ(strides.row, row);
     EXPECT_EQ(strides.batch[5], sequence);
