@@ -18,13 +18,6 @@
 
 namespace tprt_kernels {
 
-/// AttentionArguments of OwnKernels.h.
-struct TileArguments {
-  tprt_attention_args args;
-  const void *query, *key, *value, *mask;
-  void *output;
-};
-
 /// Four elements, in as few accesses as possible.
 template <typename Acc>
 struct alignas(16) Four {
@@ -48,14 +41,16 @@ __device__ void loadTile(Acc *tile, const T *data,
                          const tprt_attention_strides &strides, int64_t numRows,
                          int64_t count) {
   constexpr int ofVector = Vector<T>::size, perRow = size / ofVector;
-  constexpr int numLoads = tileRows * perRow / numThreads;
+  constexpr int numLoads = tileRows * perRow / attentionThreads;
   constexpr int pitch = size + 4;
   if (strides.col == 1 && strides.row % ofVector == 0 && count > 0 &&
       count % ofVector == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
     Vector<T> vectors[numLoads];
-    auto getRow = [](int i) { return (threadIdx.x + i * numThreads) / perRow; };
+    auto getRow = [](int i) {
+      return (threadIdx.x + i * attentionThreads) / perRow;
+    };
     int d = threadIdx.x % perRow * ofVector;
-    static_assert(numThreads % perRow == 0);
+    static_assert(attentionThreads % perRow == 0);
     // Loads are unconditional, so that none waits for another.
 #pragma unroll
     for (int i = 0; i < numLoads; ++i) {
@@ -81,7 +76,7 @@ __device__ void loadTile(Acc *tile, const T *data,
   }
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 4
-  for (int row = warp; row < tileRows; row += numThreads / 32)
+  for (int row = warp; row < tileRows; row += attentionThreads / 32)
 #pragma unroll
     for (int d = lane; d < size; d += 32)
       tile[row * pitch + d] =
@@ -91,7 +86,7 @@ __device__ void loadTile(Acc *tile, const T *data,
 }
 
 template <typename T, int size>
-__device__ void attendTile(const TileArguments &arguments) {
+__device__ void attendTile(const AttentionArguments &arguments) {
   using Acc = typename Traits<T>::Acc;
   using Sizes = TileSizes<sizeof(Acc), size>;
   constexpr int numRows = Sizes::rows / 8, numColumns = Sizes::columns / 16;
@@ -260,9 +255,9 @@ using namespace tprt_kernels;
   KERNEL(__nv_bfloat16, bf16, 128)
 
 #define TPRT_DEFINE_TILES(T, DTYPE, SIZE)                                      \
-  extern "C" __global__ void __launch_bounds__(numThreads, 2)                  \
+  extern "C" __global__ void __launch_bounds__(attentionThreads, 2)            \
       tprt_attention_tiles_##DTYPE##_##SIZE(                                   \
-          const __grid_constant__ TileArguments a) {                           \
+          const __grid_constant__ AttentionArguments a) {                      \
     attendTile<T, SIZE>(a);                                                    \
   }
 TPRT_TILE_KERNELS(TPRT_DEFINE_TILES)

@@ -3,10 +3,12 @@
 
 #include "cuda/CudaAttention.h"
 
+#include "cuda/DecodePlan.h"
 #include "support/Division.h"
 
 using namespace tprt;
 using namespace tprt::cuda;
+using namespace tprt_kernels;
 
 /// Attention, or its gradient, of one form.
 struct Attention::Form {
@@ -173,8 +175,8 @@ std::byte *Attention::makeMask(const Form &form,
                                std::map<int64_t, const void *> &operands,
                                std::byte *memory, CUstream stream) {
   if (form.mask.numRows > 0) {
-    own.addMask({args, form.mask.strides, operands.at(DnnMask), memory},
-                form.mask.numRows, stream);
+    addMask(own, {args, form.mask.strides, operands.at(DnnMask), memory},
+            form.mask.numRows, stream);
     operands[DnnMask] = memory;
   }
   return memory + align(form.mask.numBytes);
@@ -218,7 +220,7 @@ void Attention::runForward(const Form &form, const tprt_attention_args &args,
   arguments.mask = operands.at(DnnMask);
   arguments.output = operands.at(DnnOutput);
   arguments.statistics = static_cast<float *>(operands.at(DnnStatistics));
-  own.clearHiddenRows(arguments, static_cast<Dtype>(args.dtype), stream);
+  clearHiddenRows(own, arguments, static_cast<Dtype>(args.dtype), stream);
 }
 
 void Attention::run(const AttentionArguments &arguments, CUstream stream) {
@@ -249,10 +251,10 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
     decode.counters = reinterpret_cast<uint32_t *>(form.counters.get());
     decode.partials = reinterpret_cast<float *>(
         workspace.get(context, form.decode->partialBytes));
-    return own.decode(*form.decode, decode, stream);
+    return cuda::decode(own, *form.decode, decode, stream);
   }
   if (!form.forward)
-    return own.attend(arguments, stream);
+    return attend(own, arguments, stream);
   std::byte *memory = workspace.get(
       context, align(form.mask.numBytes) + form.rowBytes + form.planBytes);
   memory = makeMask(form, args, operands, memory, stream);
@@ -292,8 +294,8 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   ++form.use.calls;
   if (!form.backward) {
     AttentionGradientArguments copy = arguments;
-    copy.statistics = workspace.get(context, own.getStatisticsBytes(args));
-    return own.attendBackwards(copy, stream);
+    copy.statistics = workspace.get(context, getStatisticsBytes(args));
+    return attendBackwards(own, copy, stream);
   }
   // The output and its statistics aren't kept from forward: they are computed
   // again.

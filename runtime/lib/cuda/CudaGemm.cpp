@@ -3,6 +3,9 @@
 
 #include "cuda/CudaGemm.h"
 
+#include "cuda/Epilogue.h"
+#include "cuda/Gemv.h"
+
 #include <chrono>
 #include <limits>
 #include <type_traits>
@@ -176,10 +179,10 @@ GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
 }
 
 /// What follows the sums of a product that is in C, or of none.
-static EpilogueArguments getEpilogue(const tprt_gemm_args &args,
-                                     const GemmOperands &operands,
-                                     bool readsC) {
-  EpilogueArguments epilogue = {};
+static tprt_kernels::EpilogueArguments getEpilogue(const tprt_gemm_args &args,
+                                                   const GemmOperands &operands,
+                                                   bool readsC) {
+  tprt_kernels::EpilogueArguments epilogue = {};
   epilogue.c = operands.c;
   epilogue.bias = operands.bias;
   epilogue.addend = operands.addend;
@@ -200,12 +203,12 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
   auto dtype = static_cast<Dtype>(args.dtype);
   if (args.k <= 0) { // the sums are zero
     if (!args.accumulate || hasEpilogue(args, operands))
-      own.applyEpilogue(getEpilogue(args, operands, args.accumulate), dtype,
-                        stream);
+      applyEpilogue(own, getEpilogue(args, operands, args.accumulate), dtype,
+                    stream);
     return;
   }
   std::string key = getKey(args, operands);
-  if (own.multiplyRows(args, operands, stream)) {
+  if (multiplyRows(own, args, operands, stream)) {
     auto [found, isNew] = ownProducts.try_emplace(key);
     if (isNew)
       found->second = {
@@ -249,8 +252,8 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
   blas.check(status, "cublasLtMatmul");
   ++plan->use.calls;
   if (plan->getForm() == GemmForm::Plain && hasEpilogue(args, operands))
-    own.applyEpilogue(getEpilogue(args, operands, /*readsC=*/true), dtype,
-                      stream);
+    applyEpilogue(own, getEpilogue(args, operands, /*readsC=*/true), dtype,
+                  stream);
 }
 
 void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,

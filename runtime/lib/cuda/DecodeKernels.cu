@@ -22,23 +22,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecodeArguments.h"
 #include "DecodeSizes.h"
 #include "Warps.cuh"
-#include "tprt/abi.h"
 
 namespace tprt_kernels {
-
-/// DecodeArguments of OwnKernels.h.
-struct DecodeArguments {
-  tprt_attention_args args;
-  const void *query, *key, *value, *mask;
-  void *output;
-  float *partials;
-  uint32_t *counters;
-  int32_t numSplits, numQueries, numTiles;
-  int32_t numKeyLoops, numLoops;
-  int32_t loops[TPRT_ATTENTION_BATCHES];
-};
 
 /// The offset of `index`, counted row-major, of the loops first ... end - 1.
 __device__ int64_t getLoopOffset(const DecodeArguments &a,

@@ -7,6 +7,7 @@
 #include "Fake.h"
 #include "TestUtils.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <numeric>
 #include <thread>
@@ -164,6 +165,37 @@ TEST_F(DeviceTest, LaunchesWithinLimits) {
   EXPECT_EQ(set(kernel, attribute, 228 << 10), invalidValue);
   EXPECT_EQ(set(kernel, attribute, 64 << 10), 0);
   EXPECT_EQ(unload(module), 0);
+}
+
+/// Streams that need different amounts of shared memory don't take it from each
+/// other.
+TEST_F(DeviceTest, StreamsShareKernels) {
+  void *program = ::dlopen(CUDA_PROGRAM, RTLD_NOW);
+  ASSERT_NE(program, nullptr);
+  auto *toys = static_cast<const tprt_device_code *>(
+      ::dlsym(program, "tprt_device_code"));
+  device = cuda::makeDevice({toys}, {});
+  DeviceStream &first = *device->getStream(0), &second = *device->getStream(1);
+  auto data = device->allocate(64 * 4), result = device->allocate(4);
+  device->fill(Dtype::F32, 1, data.get(), 64);
+  void *addresses[] = {data.get(), result.get()};
+  void *arguments[] = {&addresses[0], &addresses[1]};
+  auto launch = [&](DeviceStream &stream, uint32_t sharedBytes) {
+    constexpr int32_t sum = 2;
+    stream.beginRun();
+    stream.launch(sum, {{1, 1, 1}, {64, 1, 1}, sharedBytes}, arguments);
+    stream.endRun();
+    stream.finish([](auto) {});
+  };
+  launch(first, 100 << 10);
+  launch(second, 60 << 10);
+  launch(first, 100 << 10);
+  launch(second, 0);
+  EXPECT_EQ(fake::countCalls("cuFuncSetAttribute sum"), 1u);
+  EXPECT_EQ(read(result, 1), std::vector<float>{64});
+  EXPECT_EQ(errorOf([&] { launch(first, 228 << 10); }),
+            "kernel 'sum': cuFuncSetAttribute: as the fake device says "
+            "(CUDA_ERROR_INVALID_VALUE)");
 }
 
 TEST_F(DeviceTest, StreamsWaitForEvents) {
@@ -414,6 +446,22 @@ TEST_F(DeviceTest, ChoosesAnImage) {
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
       "device says (CUDA_ERROR_NOT_FOUND)");
+}
+
+/// The runtime's own kernels aren't a program's.
+TEST_F(DeviceTest, NamesItsOwnKernels) {
+  auto data = device->allocate(64);
+  fake::failCall("cuModuleLoadDataEx", 209);
+  fake::failCall("cuModuleLoadDataEx", 209);
+  EXPECT_EQ(errorOf([&] {
+              device->getStream(0)->reduce(Reduction::Sum, Dtype::F32,
+                                           {data.get()}, {data.get()}, 1);
+            }),
+            "cannot load the machine code of libtprt's own kernels on device 0 "
+            "('fake device'): as the fake device says "
+            "(CUDA_ERROR_NO_BINARY_FOR_GPU)\ncannot load the PTX of libtprt's "
+            "own kernels on device 0 ('fake device'): as the fake device says "
+            "(CUDA_ERROR_NO_BINARY_FOR_GPU)");
 }
 
 /// Cubins of the same major architecture, the best one first, then PTX, until
