@@ -132,12 +132,12 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
                       tprt_attention_tiles_##DTYPE##_##SIZE>(                  \
         name, check, TileSizes<sizeof(Traits<T>::Acc), SIZE>::sharedBytes);
   TPRT_TILE_KERNELS(FIND_TILES)
-#define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
-  if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES)                   \
+#define FIND_DECODE(T, DTYPE, LANES, QUERIES, STAGES)                          \
+  if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES "_" #STAGES)       \
     return makeKernel<DecodeArguments,                                         \
-                      tprt_decode_##DTYPE##_##LANES##_##QUERIES>(              \
+                      tprt_decode_##DTYPE##_##LANES##_##QUERIES##_##STAGES>(   \
         name, checkDecode<QUERIES>,                                            \
-        DecodeConstants<LANES, QUERIES, sizeof(T)>::sharedBytes);
+        DecodeConstants<LANES, QUERIES, STAGES, sizeof(T)>::sharedBytes);
   TPRT_DECODE_KERNELS(FIND_DECODE)
   return std::nullopt;
 }

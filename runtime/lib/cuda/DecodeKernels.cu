@@ -126,11 +126,11 @@ __device__ void combineSplits(const DecodeArguments &a,
   }
 }
 
-template <typename T, int lanes, int numQueries>
+template <typename T, int lanes, int numQueries, int numStages>
 __device__ void decode(const DecodeArguments &a) {
   constexpr int size = Vector<T>::size;
-  using Sizes = DecodeConstants<lanes, numQueries, sizeof(T)>;
-  constexpr int numColumns = Sizes::columns, numStages = Sizes::stages;
+  using Sizes = DecodeConstants<lanes, numQueries, numStages, sizeof(T)>;
+  constexpr int numColumns = Sizes::columns;
   constexpr int numScores = numColumns * numQueries;
   constexpr int numWarps = Sizes::threads / 32;
   __shared__ int64_t queryOffsets[numQueries], outputOffsets[numQueries];
@@ -383,7 +383,7 @@ __device__ void decode(const DecodeArguments &a) {
 
 using namespace tprt_kernels;
 
-// All kernels: KERNEL(the element type, its name, lanes, queries).
+// All kernels: KERNEL(the element type, its name, lanes, queries, stages).
 #define TPRT_DECODE_KERNELS(KERNEL)                                            \
   TPRT_DECODE_LANES(KERNEL, float, f32, 16)                                    \
   TPRT_DECODE_LANES(KERNEL, float, f32, 32)                                    \
@@ -394,14 +394,15 @@ using namespace tprt_kernels;
   TPRT_DECODE_LANES(KERNEL, __nv_bfloat16, bf16, 16)                           \
   TPRT_DECODE_LANES(KERNEL, __nv_bfloat16, bf16, 32)
 #define TPRT_DECODE_LANES(KERNEL, T, DTYPE, LANES)                             \
-  KERNEL(T, DTYPE, LANES, 4)                                                   \
-  KERNEL(T, DTYPE, LANES, 8)
+  KERNEL(T, DTYPE, LANES, 4, 4)                                                \
+  KERNEL(T, DTYPE, LANES, 4, 3)                                                \
+  KERNEL(T, DTYPE, LANES, 8, 4)
 
-#define TPRT_DEFINE_DECODE(T, DTYPE, LANES, QUERIES)                           \
+#define TPRT_DEFINE_DECODE(T, DTYPE, LANES, QUERIES, STAGES)                   \
   extern "C" __global__ void __launch_bounds__(                                \
-      DecodeConstants<LANES, QUERIES, sizeof(T)>::threads, 1)                  \
-      tprt_decode_##DTYPE##_##LANES##_##QUERIES(                               \
+      DecodeConstants<LANES, QUERIES, STAGES, sizeof(T)>::threads, 1)          \
+      tprt_decode_##DTYPE##_##LANES##_##QUERIES##_##STAGES(                    \
           const __grid_constant__ DecodeArguments a) {                         \
-    decode<T, LANES, QUERIES>(a);                                              \
+    decode<T, LANES, QUERIES, STAGES>(a);                                      \
   }
 TPRT_DECODE_KERNELS(TPRT_DEFINE_DECODE)

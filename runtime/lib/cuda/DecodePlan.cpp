@@ -66,10 +66,17 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
   arguments.numTiles =
       static_cast<int32_t>(divideCeil(numQueries, plan.queries));
 
-  DecodeSizes sizes = getDecodeSizes(plan.lanes, plan.queries,
-                                     byteWidth(static_cast<Dtype>(args.dtype)));
-  if (sizes.sharedBytes > context.getMaxSharedBytes())
-    return std::nullopt;
+  // As many stages as fit into the device's shared memory.
+  DecodeSizes sizes = {};
+  auto fits = [&] {
+    sizes = getDecodeSizes(plan.lanes, plan.queries, plan.stages,
+                           byteWidth(static_cast<Dtype>(args.dtype)));
+    return sizes.sharedBytes + maxDecodeStaticBytes <=
+           context.getMaxSharedBytes();
+  };
+  for (plan.stages = maxDecodeStages; !fits(); --plan.stages)
+    if (plan.stages == getFewestDecodeStages(plan.queries))
+      return std::nullopt;
   plan.blocks.threads = sizes.threads;
   plan.blocks.sharedBytes = sizes.sharedBytes;
 
@@ -99,6 +106,7 @@ void cuda::decode(Kernels &kernels, const DecodePlan &plan,
   std::string dtype(toString(static_cast<Dtype>(arguments.args.dtype)));
   kernels.launch(KernelFile::Decode,
                  "tprt_decode_" + dtype + "_" + std::to_string(plan.lanes) +
-                     "_" + std::to_string(plan.queries),
+                     "_" + std::to_string(plan.queries) + "_" +
+                     std::to_string(plan.stages),
                  plan.blocks, arguments, stream);
 }

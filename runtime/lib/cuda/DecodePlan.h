@@ -16,6 +16,7 @@ struct DecodePlan {
   tprt_kernels::DecodeArguments arguments; ///< without addresses
   int32_t lanes;   ///< threads that together read a row of the key
   int32_t queries; ///< that a block computes
+  int32_t stages;  ///< see DecodeSizes
   Kernels::Blocks blocks;
   int64_t partialBytes, counterBytes;
 };

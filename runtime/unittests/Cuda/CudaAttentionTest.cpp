@@ -169,29 +169,35 @@ TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
   AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/700, 128, 128};
   c.group = 4;
   // Of each of four keys as many splits as have 64 columns, one step.
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 44");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4_4 grid 44");
   // No more blocks than run at once.
   fake::getSettings().processors = 8;
   AttentionRunner small(AttentionLibrary::Own);
   small.checkForward(c);
-  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 8");
-  fake::getSettings().sharedBytes = 99 << 10; // fewer than it needs
-  AttentionRunner other(AttentionLibrary::Own);
-  other.checkForward(c);
-  EXPECT_EQ(getDecodeKernel(), "");
+  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4_4 grid 8");
+  // Fewer stages where a block has less shared memory.
+  for (auto [kibibytes, kernel] :
+       {std::pair(130, "tprt_decode_bf16_16_4_4 grid 8"),
+        {99, "tprt_decode_bf16_16_4_3 grid 8"},
+        {97, ""}}) {
+    fake::getSettings().sharedBytes = kibibytes << 10;
+    AttentionRunner other(AttentionLibrary::Own);
+    other.checkForward(c);
+    EXPECT_EQ(getDecodeKernel(), kernel);
+  }
   fake::reset();
   c.group = 5; // more queries than four
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 88");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8_4 grid 88");
   c.rows = 3; // two tiles of queries
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 128");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8_4 grid 128");
   c.depth = 256;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8 grid 128");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8_4 grid 128");
   c.depth = c.width = 64;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8 grid 128");
+  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8_4 grid 128");
   c.dtype = Dtype::F32;
-  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 128");
+  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8_4 grid 128");
   c.columns = 3;
-  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 8");
+  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8_4 grid 8");
 
   // Other kernels.
   c.rows = 9;
