@@ -24,6 +24,7 @@
 #include <vector>
 
 #define __device__ inline
+#define __forceinline__
 #define __global__
 #define __shared__ static
 #define __grid_constant__
