@@ -366,7 +366,7 @@ TEST_F(DeviceTest, SaysWhatIsNotFreed) {
   fake::failCall("cuMemFree", 1);
   device->allocate(64);
   EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
-            "device 0 ('fake device') failed to free a resource:  "
+            "device 0 ('fake device') failed to free a resource: "
             "cuMemFree: as the fake device says (CUDA_ERROR_INVALID_VALUE)");
   stream.finish([](auto) {}); // once
 }
