@@ -15,8 +15,8 @@
 #             alone
 #   torch     the same blocks in turn with torch.compile, where there is PyTorch with CUDA, and what
 #             a floor needs
-#   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute, where
-#             there is one
+#   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute,
+#             where there is one
 #
 # Needs NVIDIA's libraries, and g++ (C++20) where the prebuilt tp-run doesn't run; no MLIR or CMake.
 # Python for 'profile', and PyTorch with CUDA for 'torch'.
@@ -26,13 +26,14 @@
 #
 # --stage: those only (all, in the order above). --continue: keep the rows that a stage has, and add
 # those that are missing. --fake: on the fake device, which executes on the host: what a machine
-# without a GPU can check. Its times mean nothing. --cases: those cases and blocks whose names match.
+# without a GPU can check. Its times mean nothing. --cases: those cases and blocks whose names
+# match.
 # Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'.
 # Exits with 1 when anything differs or fails; a goal that is missed is no failure.
 # CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch.
-# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how
-# long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only writes their table again. TP_RANKS: the
-# numbers of ranks of the stage torch, in this order.
+# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after
+# how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only writes their table again.
+# TP_RANKS: the numbers of ranks of the stage torch, in this order.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 all=build,cases,sanitize,time,blocks,torch,profile

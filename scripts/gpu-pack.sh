@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Packs what scripts/gpu-check.sh needs on a machine with a GPU but without MLIR: the runtime's
-# sources, the headers and libraries that it is built with, and programs compiled for CUDA devices and
-# for the fake one. These are small examples with their weights, inputs and results on the CPU, first
-# steps of those that train among them; MiniLM, MLPs of all types of floats and a training step, whose
-# weights `tp-run --random` draws on either machine, so that none are packed; and a block of Llama 3
-# 8B to time, whose weights are drawn, too. Needs a finished build with the CUDA target and nvcc, and
-# the Python environment of setup.sh.
+# sources, the headers and libraries that it is built with, and programs compiled for CUDA devices
+# and for the fake one. These are small examples with their weights, inputs and results on the CPU,
+# first steps of those that train among them; MiniLM, MLPs of all types of floats and a training
+# step, whose weights `tp-run --random` draws on either machine, so that none are packed; and a
+# block of Llama 3 8B to time, whose weights are drawn, too. Needs a finished build with the CUDA
+# target and nvcc, and the Python environment of setup.sh.
 #
 #   scripts/gpu-pack.sh [--small] [OUTPUT.tar.gz]  # default: build/gpu-pack.tar.gz, below 64 MiB
 #
-# --small: MLPs, the training step, and blocks of a test's size, for the fake device alone; takes half
-# a minute.
+# --small: MLPs, the training step, and blocks of a test's size, for the fake device alone; takes
+# half a minute.
 # TP_BIN: the folder of the tools (build/bin); TP_ARCHS: the devices' architectures
 # (sm_80,sm_90,sm_100); TP_PYTHON.
 set -euo pipefail
@@ -81,8 +81,8 @@ add_case() {
   echo "--expect cases/$name/y.npy --rtol 1e-4 --atol 1e-4" >"$pack/cases/$name/expected"
 }
 
-# add_random NAME IR OUTPUT TOLERANCE [OPTION…]: one whose weights are drawn; its output's value after
-# three runs on the CPU.
+# add_random NAME IR OUTPUT TOLERANCE [OPTION…]: one whose weights are drawn; its output's value
+# after three runs on the CPU.
 add_random() {
   local name=$1 ir=$2 result=$3 tolerance=$4
   shift 4
@@ -133,8 +133,8 @@ for plan in tp fsdp; do
   add_random "train-$plan-2" "$made/train-$plan-2.mlir" loss 1e-5
 done
 
-# Attention of 16-bit floats, which cuDNN computes on a device: heads that share keys, with each kind of
-# mask.
+# Attention of 16-bit floats, which cuDNN computes on a device: heads that share keys, with each
+# kind of mask.
 # attention TYPE CAUSAL MASK: 'causal' or nothing, and the mask's type or nothing.
 attention() {
   local input= operand= type=

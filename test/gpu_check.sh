@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/gpu-check.sh on the fake device, in what scripts/gpu-pack.sh packs, unpacked elsewhere: what a
-# machine without a GPU can check of both.
+# scripts/gpu-check.sh on the fake device, in what scripts/gpu-pack.sh packs, unpacked elsewhere:
+# what a machine without a GPU can check of both.
 #
 #   gpu_check.sh TOOLS FOLDER        # TP_PYTHON, CXX: as for those scripts
 set -euo pipefail

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sets nvcc to the compiler of the runtime's kernels, or to nothing. It is TPRT_NVCC if that is given,
-# else the first one in $CUDA_HOME, $CUDA_PATH, .venv, $PATH and /usr/local/cuda that is new enough.
+# Sets nvcc to the compiler of the runtime's kernels, or to nothing. It is TPRT_NVCC if that is
+# given, else the first one in $CUDA_HOME, $CUDA_PATH, .venv, $PATH and /usr/local/cuda that is new
+# enough.
 
 # Sets the variable that `result` names to FALSE, and says why, if the program can't compile the
 # kernels. find_program() calls it for each program that it finds.
