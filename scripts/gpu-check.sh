@@ -1,30 +1,39 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Checks and times the runtime on a CUDA device, in the folder that scripts/gpu-pack.sh packed, in stages that can run alone, each in
-# less than nine minutes, since a machine with a device may be at hand for minutes only:
+# Checks and times the runtime on a CUDA device, in the folder that scripts/gpu-pack.sh packed, in
+# stages that can run alone, each in less than nine minutes, since a machine with a device may be at
+# hand for minutes only:
 #
-#   build     takes the pack's own runtime and tp-run; where they don't run, or with TP_REBUILD=1, builds them
-#   cases     runs every packed program against its result on the CPU: with CUDA graphs and without, with cuDNN's attention and our own,
-#             ranks as threads that share the device, and as processes with NCCL
+#   build     takes the pack's own runtime and tp-run; where they don't run, or with TP_REBUILD=1,
+#             builds them
+#   cases     runs every packed program against its result on the CPU: with CUDA graphs and without,
+#             with cuDNN's attention and our own, ranks as threads that share the device, and as
+#             processes with NCCL
 #   sanitize  the same for some of them under compute-sanitizer, where there is one
 #   time      times the cases
-#   blocks    times blocks of Llama 3 8B, as a rank of 1, 2, 4 and 8 has them, and their products alone
-#   torch     the same blocks in turn with torch.compile, where there is PyTorch with CUDA, and what a floor needs
-#   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute, where there is one
+#   blocks    times blocks of Llama 3 8B, as a rank of 1, 2, 4 and 8 has them, and their products
+#             alone
+#   torch     the same blocks in turn with torch.compile, where there is PyTorch with CUDA, and what
+#             a floor needs
+#   profile   where the blocks' time goes: tp-run --profile, and each kernel by Nsight Compute,
+#             where there is one
 #
-# Needs NVIDIA's libraries, and g++ (C++20) where the prebuilt tp-run doesn't run; no MLIR or CMake. Python for 'profile',
-# and PyTorch with CUDA for 'torch'.
+# Needs NVIDIA's libraries, and g++ (C++20) where the prebuilt tp-run doesn't run; no MLIR or CMake.
+# Python for 'profile', and PyTorch with CUDA for 'torch'.
 #
-#   tar xzf gpu-pack.tar.gz && cd tp-mlir-gpu && scripts/gpu-check.sh [--stage NAME,…] [--continue] [--fake] [--cases REGEX] [--out FILE]
+#   tar xzf gpu-pack.tar.gz && cd tp-mlir-gpu
+#   scripts/gpu-check.sh [--stage NAME,…] [--continue] [--fake] [--cases REGEX] [--out FILE]
 #
-# --stage: those only (all, in the order above). --continue: keep the rows that a stage has, and add those that are missing. --fake: on
-# the fake device, which executes on the host: what a machine without a GPU can check. Its times mean nothing. --cases: those cases and
-# blocks whose names match.
-# Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'. Exits with 1 when anything differs or
-# fails; a goal that is missed is no failure.
-# CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch. TP_SANITIZER, TP_NCU: other programs than
-# compute-sanitizer and ncu. TP_RUN_SECONDS (60): after how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only
-# writes their table again. TP_RANKS: the numbers of ranks of the stage torch, in this order.
+# --stage: those only (all, in the order above). --continue: keep the rows that a stage has, and add
+# those that are missing. --fake: on the fake device, which executes on the host: what a machine
+# without a GPU can check. Its times mean nothing. --cases: those cases and blocks whose names
+# match.
+# Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'.
+# Exits with 1 when anything differs or fails; a goal that is missed is no failure.
+# CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch.
+# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after
+# how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only writes their table again.
+# TP_RANKS: the numbers of ranks of the stage torch, in this order.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 all=build,cases,sanitize,time,blocks,torch,profile
@@ -69,11 +78,10 @@ fi
 
 stage=
 started() { case ,$stages, in *",$1,"*) stage=$1; section=$results/$1.md; echo "== $1"; return 0 ;; esac; return 1; }
-# begin TITLE LINE…: of the stage's section.
-begin() {
-  [ $continues = 1 ] && [ -s "$section" ] && return
-  printf '%s\n' "## $1" "" "${@:2}" >"$section"
-}
+# begin TITLE LINE…: the stage's section, anew.
+begin() { printf '%s\n' "## $1" "" "${@:2}" >"$section"; }
+# begin_rows TITLE LINE…: the same for a section of rows, which stay where the stage continues.
+begin_rows() { [ $continues = 1 ] && [ -s "$section" ] || begin "$@"; }
 # is_done KEY: whether the stage continues and has the row that begins with this.
 is_done() { [ $continues = 1 ] && grep -qF "| $1 |" "$section" && ! grep -F "| $1 |" "$section" | grep -q '\*\*failed\*\*'; }
 # row KEY CELL…: a row of the stage's table, in place of one that failed before.
@@ -179,7 +187,7 @@ check_case() {
   fi
 }
 if started cases; then
-  begin Results "Three runs of \`tp-run cases/CASE/$program …\`; with graphs the first is enqueued, a later one captured and replayed. Threads share one device." "" \
+  begin_rows Results "Three runs of \`tp-run cases/CASE/$program …\`; with graphs the first is enqueued, a later one captured and replayed. Threads share one device." "" \
     "| case | ranks and graphs | result | largest difference | attention, or why not |" "|---|---|---|---|---|"
   for name in $names; do
     check_case "$name" "threads, no graphs" --no-graphs
@@ -209,7 +217,7 @@ fi
 # Memory, races in shared memory, and barriers that not all threads of a block reach.
 sanitize() {
   local sanitizer=${TP_SANITIZER:-compute-sanitizer} kind name text status summary
-  begin compute-sanitizer "| check | case | result | |" "|---|---|---|---|"
+  begin_rows compute-sanitizer "| check | case | result | |" "|---|---|---|---|"
   if [ $fake = 1 ] && [ -z "${TP_SANITIZER:-}" ]; then
     row all "" "skipped: fake device" ""
     return
@@ -253,7 +261,7 @@ if started sanitize; then sanitize; fi
 
 report=$objects/report.json
 if started time; then
-  begin "Times of the cases" "Host time is the time of a run minus waiting for the device; with several ranks it includes waiting for the other ranks' threads." "" \
+  begin_rows "Times of the cases" "Host time is the time of a run minus waiting for the device; with several ranks it includes waiting for the other ranks' threads." "" \
     "| case | graphs | median of runs | host time of a run |" "|---|---|---|---|"
   for name in $names; do
     for graphs in on off; do
@@ -370,20 +378,39 @@ fi
 # profile
 #===----------------------------------------------------------------------===#
 
+# shown COMMAND STATUS TEXT: what a command of the stage has printed, or that it has failed.
+shown() {
+  line
+  if [ "$2" != 0 ]; then
+    line "\`$1\`: **failed** ($2): $(echo "$3" | grep -i -m1 error || echo "$3" | first_line)"
+    return 1
+  fi
+  printf '%s\n' "\`$1\`:" "" >>"$section"
+}
 profile() {
-  local ncu=${TP_NCU:-ncu} name runs=2
+  local ncu=${TP_NCU:-ncu} name text status runs=2
   begin "Where the time goes"
   for name in $(echo "$blocks" | grep -E '^(prefill|decode)-[0-9]+$' | awk -F- '!seen[$1]++'); do
-    printf '%s\n' "" "\`tp-run blocks/$name/$program --profile\`:" "" '```' "$(run "blocks/$name/$program" --random 0 --warmup 3 --repeat 10 --profile |
-      grep -v '^note:')" '```' >>"$section"
-    if [ $fake = 1 ] || ! command -v "$ncu" >/dev/null; then
+    text=$(run "blocks/$name/$program" --random 0 --warmup 3 --repeat 10 --profile)
+    status=$?
+    if shown "tp-run blocks/$name/$program --profile" $status "$text"; then
+      printf '%s\n' '```' "$(echo "$text" | grep -v '^note:')" '```' >>"$section"
+    fi
+    if { [ $fake = 1 ] && [ -z "${TP_NCU:-}" ]; } || ! command -v "$ncu" >/dev/null; then
       continue
     fi
     launcher="$ncu --clock-control none --csv --log-file $objects/ncu.csv --metrics $("$python" benchmarks/ncu_table.py --metrics)"
-    run "blocks/$name/$program" --random 0 --no-graphs --repeat $runs >$objects/ncu.log
+    rm -f $objects/ncu.csv
+    text=$(run "blocks/$name/$program" --random 0 --no-graphs --repeat $runs)
+    status=$?
     launcher=
-    printf '%s\n' "" "\`ncu … tp-run blocks/$name/$program --no-graphs\`:" "" "$("$python" benchmarks/ncu_table.py $objects/ncu.csv $runs 2>&1 ||
-      tail -3 $objects/ncu.log)" >>"$section"
+    if [ $status = 0 ]; then
+      text=$("$python" benchmarks/ncu_table.py $objects/ncu.csv $runs 2>&1)
+      status=$?
+    fi
+    if shown "ncu … tp-run blocks/$name/$program --no-graphs" $status "$text"; then
+      line "$text"
+    fi
   done
 }
 if [ -n "$blocks" ] && started profile; then profile; fi

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Packs what scripts/gpu-check.sh needs on a machine with a GPU but without MLIR: the runtime's sources, the headers and
-# libraries that it is built with, and programs compiled for CUDA devices and for the fake one: small examples with their
-# weights, inputs, and results on the CPU, first steps of those that train among them; the same for MiniLM, MLPs of all types of floats, and a training step, whose weights
-# `tp-run --random` draws on either machine, so that none are packed; and a block of Llama 3 8B to time, whose weights are
-# drawn, too. Needs a finished build with the CUDA target, and the Python environment of setup.sh.
+# Packs what scripts/gpu-check.sh needs on a machine with a GPU but without MLIR: the runtime's
+# sources, the headers and libraries that it is built with, and programs compiled for CUDA devices
+# and for the fake one. These are small examples with their weights, inputs and results on the CPU,
+# first steps of those that train among them; MiniLM, MLPs of all types of floats and a training
+# step, whose weights `tp-run --random` draws on either machine, so that none are packed; and a
+# block of Llama 3 8B to time, whose weights are drawn, too. Needs a finished build with the CUDA
+# target and nvcc, and the Python environment of setup.sh.
 #
-#   scripts/gpu-pack.sh [--small] [OUTPUT.tar.gz]      # default: build/gpu-pack.tar.gz, less than 64 MiB
+#   scripts/gpu-pack.sh [--small] [OUTPUT.tar.gz]  # default: build/gpu-pack.tar.gz, below 64 MiB
 #
-# --small: MLPs, the training step, and blocks of a test's size, for the fake device alone; takes half a minute.
-# TP_BIN: the folder of the tools (build/bin); TP_ARCHS: the devices' architectures (sm_80,sm_90,sm_100); TP_PYTHON.
+# --small: MLPs, the training step, and blocks of a test's size, for the fake device alone; takes
+# half a minute.
+# TP_BIN: the folder of the tools (build/bin); TP_ARCHS: the devices' architectures
+# (sm_80,sm_90,sm_100); TP_PYTHON.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 small=0
@@ -21,6 +25,11 @@ archs=${TP_ARCHS:-sm_80,sm_90,sm_100}
 python=${TP_PYTHON:-.venv/bin/python}
 max_bytes=$((64 << 20))
 [ "${output%.tar.gz}" != "$output" ] || { echo "gpu-pack.sh: '$output' doesn't end in .tar.gz" >&2; exit 2; }
+kernels=$bin/../runtime/kernels
+if ! ls "$kernels"/*.fatbin >/dev/null 2>&1 || [ -n "$(find "$kernels" -name '*Kernels.*' -empty)" ]; then
+  echo "gpu-pack.sh: the build of '$bin' lacks the runtime's own kernels: it found no nvcc; configure it with -DTPRT_NVCC=PATH and rebuild" >&2
+  exit 1
+fi
 work=${output%.tar.gz}
 pack=$work/tp-mlir-gpu
 made=$work/made
@@ -29,7 +38,7 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
-cp "$bin"/../runtime/kernels/*Kernels.* "$pack/runtime/lib/cuda/"
+cp "$kernels"/*.ptx "$kernels"/*.fatbin "$pack/runtime/lib/cuda/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
 cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
@@ -72,7 +81,8 @@ add_case() {
   echo "--expect cases/$name/y.npy --rtol 1e-4 --atol 1e-4" >"$pack/cases/$name/expected"
 }
 
-# add_random NAME IR OUTPUT TOLERANCE [OPTION…]: one whose weights are drawn; its output's value after three runs on the CPU.
+# add_random NAME IR OUTPUT TOLERANCE [OPTION…]: one whose weights are drawn; its output's value
+# after three runs on the CPU.
 add_random() {
   local name=$1 ir=$2 result=$3 tolerance=$4
   shift 4
@@ -123,7 +133,8 @@ for plan in tp fsdp; do
   add_random "train-$plan-2" "$made/train-$plan-2.mlir" loss 1e-5
 done
 
-# Attention of 16-bit floats, which cuDNN computes on a device: heads that share keys, with each kind of mask.
+# Attention of 16-bit floats, which cuDNN computes on a device: heads that share keys, with each
+# kind of mask.
 # attention TYPE CAUSAL MASK: 'causal' or nothing, and the mask's type or nothing.
 attention() {
   local input= operand= type=

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Installs what the build, the tests and the examples need on Debian 12: packages
 # from Debian, a Python environment in .venv, and the compilers for CUDA devices
-# there if no toolkit has them (CUDA_HOME, /usr/local/cuda). Says what it downloads and how
-# large that is before it does. When everything is there it returns at once.
+# there if no toolkit from 12.8 on has them (CUDA_HOME, /usr/local/cuda). Says what it downloads
+# and how large that is before it does. When everything is there it returns at once.
 #
 #   scripts/setup.sh
 #
@@ -99,12 +99,19 @@ install_python() {
   echo "$stamp" >.venv/stamp
 }
 
+# Whether this nvcc is new enough; see runtime/cmake/FindNvcc.cmake.
+is_nvcc() {
+  local version
+  version=$("$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
+  [ -n "$version" ] && printf '12.8\n%s\n' "$version" | sort -VC
+}
+
 # Whether there is a CUDA toolkit, or what the wheels have of one.
 has_cuda() {
   local folder
   for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda .venv/lib/python3.*/site-packages/nvidia/cu13; do
     [ -x "$folder/bin/ptxas" ] && [ -e "$folder/nvvm/libdevice/libdevice.10.bc" ] &&
-      [ -x "$folder/bin/nvcc" ] && [ -e "$folder/include/cuda_bf16.h" ] && return
+      [ -x "$folder/bin/nvcc" ] && [ -e "$folder/include/cuda_bf16.h" ] && is_nvcc "$folder/bin/nvcc" && return
   done
   return 1
 }

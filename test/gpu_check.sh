@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/gpu-check.sh on the fake device, in what scripts/gpu-pack.sh packs, unpacked elsewhere: what a machine without a GPU
-# can check of both.
+# scripts/gpu-check.sh on the fake device, in what scripts/gpu-pack.sh packs, unpacked elsewhere:
+# what a machine without a GPU can check of both.
 #
 #   gpu_check.sh TOOLS FOLDER        # TP_PYTHON, CXX: as for those scripts
 set -euo pipefail
@@ -40,6 +40,11 @@ grep -qE '\| mlp-f32-2 \| on \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \|' results
 grep -qE '\| prefill \| 8 \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \([0-9.]+ (ms|µs)\) \| [0-9.]+, (holds|misses) 0.95 \|' results.md
 grep -q 'gemm *w2: linear' results.md
 
+# What has no rows is written anew where a stage goes on.
+scripts/gpu-check.sh --fake --stage build,profile --continue >/dev/null
+[ "$(grep -c '^- runtime ' results/build.md)" = 1 ]
+[ "$(grep -c 'tp-run blocks/prefill-2/fake.tpx --profile' results/profile.md)" = 1 ]
+
 # What is known to hold, and to miss: PyTorch's times, a thousand times as long and as short.
 judge() {
   sed -i -E "s/^(compiled-prefill-2) .*/\1 $1/" results/samples
@@ -68,6 +73,13 @@ grep -q '| mlp-f32-2 | threads, graphs | ok |' broken.md
 grep -q '| mlp-f64-2 | threads, graphs | \*\*failed\*\* (3) |' broken.md
 grep -q '| memcheck | mlp-f32-2 | \*\*failed\*\* (99) | ERROR SUMMARY: 1 error, see results/memcheck-mlp-f32-2.log |' broken.md
 grep -q 'ERROR SUMMARY' results/memcheck-mlp-f32-2.log
+printf '#!/bin/sh\necho "==ERROR== no permission"; exit 9\n' >"$folder/ncu"
+chmod +x "$folder/ncu"
+if TP_NCU=$folder/ncu scripts/gpu-check.sh --fake --stage profile --out unprofiled.md >/dev/null; then
+  echo "error: what isn't profiled passes" >&2
+  exit 1
+fi
+grep -q 'tp-run blocks/prefill-2/fake.tpx --no-graphs`: \*\*failed\*\* (9): ==ERROR== no permission' unprofiled.md
 mv check-build/tp-run check-build/tp-run.real
 printf '#!/bin/sh\nsleep 30\n' >check-build/tp-run
 chmod +x check-build/tp-run
@@ -76,5 +88,17 @@ if TP_RUN_SECONDS=1 scripts/gpu-check.sh --fake --stage cases --cases '^mlp-f32-
   exit 1
 fi
 grep -q '| mlp-f32-2 | threads, graphs | \*\*failed\*\* (124) |' hung.md
+if TP_RUN_SECONDS=1 scripts/gpu-check.sh --fake --stage profile --out hung.md >/dev/null; then
+  echo "error: what hangs is profiled" >&2
+  exit 1
+fi
+grep -q 'tp-run blocks/prefill-2/fake.tpx --profile`: \*\*failed\*\* (124)' hung.md
 if scripts/gpu-check.sh --fake --stage nothing 2>stderr; then exit 1; fi
 grep -q "unknown stage 'nothing'; expected some of build,cases" stderr
+
+# A build without nvcc isn't packed.
+mkdir -p "$folder/bare/bin" "$folder/bare/runtime/kernels"
+touch "$folder"/bare/runtime/kernels/ReduceKernels.{ptx,fatbin}
+if TP_BIN=$folder/bare/bin "$scripts/gpu-pack.sh" --small "$folder/bare.tar.gz" 2>stderr; then exit 1; fi
+grep -q "lacks the runtime's own kernels: it found no nvcc" stderr
+[ ! -e "$folder/bare.tar.gz" ]

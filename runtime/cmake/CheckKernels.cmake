@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Assembles the file PTX by PTXAS for the oldest and the newest supported devices. No kernel may spill registers.
+# Assembles the file PTX by PTXAS for the devices that the library has machine code for. No kernel
+# may spill registers.
 cmake_path(GET PTX STEM name)
 foreach(architecture sm_80 sm_90 sm_100)
   execute_process(COMMAND ${PTXAS} -v -arch=${architecture} ${PTX} -o ${FOLDER}/${name}.${architecture}.cubin

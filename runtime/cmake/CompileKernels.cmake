@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Compiles SOURCE to PTX that all supported drivers take (PTX ISA 7.0: CUDA 11 and newer), OUTPUT.ptx, without comments,
-# and to machine code, which the driver need not compile in each process, OUTPUT.fatbin.
-execute_process(COMMAND ${NVCC} -ptx -arch=compute_80 -std=c++17 -I${CMAKE_CURRENT_LIST_DIR}/../include ${SOURCE} -o ${OUTPUT}.ptx
-  COMMAND_ERROR_IS_FATAL ANY)
+# Compiles SOURCE to PTX that all supported drivers take (PTX ISA 7.0: CUDA 11 and newer),
+# OUTPUT.ptx, without comments, and to machine code, which the driver need not compile in each
+# process, OUTPUT.fatbin. OUTPUT.d lists the headers that it has read.
+execute_process(COMMAND ${NVCC} -ptx -arch=compute_80 -std=c++17 -MD -MF ${OUTPUT}.d -MT ${OUTPUT}.ptx
+  -I${CMAKE_CURRENT_LIST_DIR}/../include ${SOURCE} -o ${OUTPUT}.ptx COMMAND_ERROR_IS_FATAL ANY)
 file(READ ${OUTPUT}.ptx text)
 string(REGEX REPLACE "\n//[^\n]*" "" text "\n${text}")
 string(REGEX REPLACE "\n\t// [^\n]*" "" text "${text}")

@@ -14,14 +14,17 @@
 
 #include "tprt/Dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <vector>
 
 #define __device__ inline
+#define __forceinline__
 #define __global__
 #define __shared__ static
 #define __grid_constant__
@@ -39,11 +42,53 @@ inline const tp_emulated_thread *&getThread() {
   return thread;
 }
 
+/// A thread's copies to shared memory that it hasn't waited for yet, by the
+/// group that they were committed in. They happen as late as possible.
+struct EmulatedCopies {
+  struct Copy {
+    void *dst;
+    const void *src;
+    size_t bytes;
+  };
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> committed;
+
+  static EmulatedCopies &get() {
+    thread_local std::map<const tp_emulated_thread *, EmulatedCopies> all;
+    return all[getThread()];
+  }
+
+  void commit() {
+    committed.push_back(std::move(open));
+    open.clear();
+  }
+  /// Waits for all groups but the last `prior`.
+  void wait(size_t prior) {
+    for (; committed.size() > prior; committed.pop_front())
+      for (auto [dst, src, bytes] : committed.front())
+        std::memcpy(dst, src, bytes);
+  }
+  /// Called at the end of the thread. Copies that it didn't wait for may happen
+  /// at any time on a device, also after others use that memory again.
+  void end() {
+    commit();
+    bool isOpen = std::any_of(committed.begin(), committed.end(),
+                              [](auto &group) { return !group.empty(); });
+    wait(0);
+    if (!isOpen)
+      return;
+    std::fprintf(stderr, "fake device: a thread ends before its copies to "
+                         "shared memory\n");
+    setFailed(719); // the launch failed
+  }
+};
+
 /// A kernel with the signature that the emulator calls.
 template <typename Arguments, void (*kernel)(const Arguments)>
 void enterKernel(const tp_emulated_thread *self, void *const *arguments) {
   getThread() = self;
   kernel(*static_cast<const Arguments *>(arguments[0]));
+  EmulatedCopies::get().end();
 }
 
 /// The kernel as a function of the driver's, which must be launched with so much
@@ -96,36 +141,12 @@ T __ldcg(const T *data) {
   return *data;
 }
 
-/// A thread's copies to shared memory that it hasn't waited for yet, by the
-/// group that they were committed in. They happen as late as possible.
-struct EmulatedCopies {
-  struct Copy {
-    void *dst;
-    const void *src;
-    size_t bytes;
-  };
-  std::vector<Copy> open;
-  std::deque<std::vector<Copy>> committed;
-
-  static EmulatedCopies &get() {
-    thread_local std::map<const tp_emulated_thread *, EmulatedCopies> all;
-    return all[tprt::fake::getThread()];
-  }
-};
 inline void __pipeline_memcpy_async(void *dst, const void *src, size_t bytes) {
-  EmulatedCopies::get().open.push_back({dst, src, bytes});
+  tprt::fake::EmulatedCopies::get().open.push_back({dst, src, bytes});
 }
-inline void __pipeline_commit() {
-  EmulatedCopies &copies = EmulatedCopies::get();
-  copies.committed.push_back(std::move(copies.open));
-  copies.open.clear();
-}
-/// Waits for all groups but the last `prior`.
+inline void __pipeline_commit() { tprt::fake::EmulatedCopies::get().commit(); }
 inline void __pipeline_wait_prior(size_t prior) {
-  auto &committed = EmulatedCopies::get().committed;
-  for (; committed.size() > prior; committed.pop_front())
-    for (auto [dst, src, bytes] : committed.front())
-      std::memcpy(dst, src, bytes);
+  tprt::fake::EmulatedCopies::get().wait(prior);
 }
 
 // Shuffles of whole warps. Every thread chooses whose value it gets.

@@ -44,9 +44,9 @@ __attribute__((visibility("default"))) uint32_t tp_emulated_shuffle_xor(
 
 /// Runs all blocks. Throws std::runtime_error if threads of a block wait for
 /// each other at different points.
-void runEmulated(tp_emulated_kernel kernel, uint32_t gridSize,
-                 uint32_t blockSize, uint32_t sharedBytes,
-                 void *const *arguments);
+__attribute__((visibility("default"))) void
+runEmulated(tp_emulated_kernel kernel, uint32_t gridSize, uint32_t blockSize,
+            uint32_t sharedBytes, void *const *arguments);
 #endif
 
 #endif /* TPRT_FAKE_EMULATOR_H */

@@ -44,14 +44,16 @@ TPRT_FAKE_API void failCall(const std::string &function, int32_t status,
 /// Kernels that run from now on fail as with an illegal address, which all
 /// later calls of the driver return, until reset().
 TPRT_FAKE_API void failKernels();
-/// Kernels never finish, until reset().
-TPRT_FAKE_API void hangKernels();
+/// Kernels never finish, until reset(), or until they may go on.
+TPRT_FAKE_API void hangKernels(bool hang = true);
 
 struct Settings {
   int32_t driverVersion = 13000; ///< CUDA 13.0
   size_t blasVersion = 130100;
-  int32_t blasAlgorithms = 3;   ///< proposed for a product
-  int32_t fastestAlgorithm = 0; ///< others take 100 ms more
+  int32_t blasAlgorithms = 3;    ///< proposed for a product
+  int32_t fastestAlgorithm = 0;  ///< others take 100 ms more, to events
+  int32_t hangingAlgorithm = -1; ///< doesn't end while it is set
+  int32_t blasMilliseconds = 0;  ///< that a product takes, of the host's time
   size_t dnnVersion = 91900;
   int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;
@@ -67,6 +69,10 @@ struct Settings {
 /// TPRT_FAKE_NCCL_VERSION, TPRT_FAKE_DEVICES and TPRT_FAKE_NCCL_HANGS give
 /// initial values.
 TPRT_FAKE_API Settings &getSettings();
+
+/// The objects that the program has made and not destroyed: events, modules,
+/// and what cuBLASLt and NCCL have.
+TPRT_FAKE_API size_t getNumObjects();
 
 /// How often the host has asked whether a stream is done.
 TPRT_FAKE_API size_t getNumQueries();

@@ -53,11 +53,10 @@ static bool checkForward(const Arguments &a) {
                       byteWidth(static_cast<Dtype>(a.args.dtype)));
 }
 
-static bool check(const Arguments &a) { return checkForward(a); }
+static bool check(const AttentionArguments &a) { return checkForward(a); }
 
-static bool check(const TileArguments &a) { return checkForward(a); }
-
-static bool check(const DecodeArguments &a) {
+template <int numQueries>
+static bool checkDecode(const DecodeArguments &a) {
   if (!checkForward(a))
     return false;
   if (a.numSplits == 1)
@@ -65,13 +64,12 @@ static bool check(const DecodeArguments &a) {
   int64_t numTiles = a.numTiles;
   for (int i = 0; i < a.numKeyLoops; ++i)
     numTiles *= a.args.batch[a.loops[i]];
-  int64_t perTile = (a.numQueries + a.numTiles - 1) / a.numTiles;
   return checkMemory(a.counters, numTiles * sizeof(uint32_t)) &&
-         checkMemory(a.partials, numTiles * a.numSplits * perTile *
+         checkMemory(a.partials, numTiles * a.numSplits * numQueries *
                                      (a.args.width + 4) * sizeof(float));
 }
 
-static bool check(const GradientArguments &a) {
+static bool check(const AttentionGradientArguments &a) {
   const tprt_attention_args &args = a.args.attention;
   int64_t width = byteWidth(static_cast<Dtype>(args.dtype));
   int64_t numRows = args.rows;
@@ -88,7 +86,8 @@ static bool check(const GradientArguments &a) {
                       args.columns, args.width, width) &&
          (numRows == 0 ||
           checkMemory(a.statistics,
-                      numRows * 3 * std::max<int64_t>(width, sizeof(float))));
+                      numRows * numStatistics *
+                          std::max<int64_t>(width, sizeof(float))));
 }
 
 static bool check(const AddedMaskArguments &a) {
@@ -99,7 +98,7 @@ static bool check(const AddedMaskArguments &a) {
          checkOperand(a.args, a.result, a.added, a.args.rows, columns, width);
 }
 
-static bool check(const HiddenArguments &a) {
+static bool check(const HiddenRowsArguments &a) {
   constexpr int64_t width = 2;
   auto count = [&](const int64_t *strides, int64_t columns) {
     return (a.batches - 1) * strides[0] + (a.heads - 1) * strides[1] +
@@ -116,27 +115,29 @@ std::optional<CUfunc_st> fake::findAttention(const std::string &name) {
   if (name == #KERNEL)                                                         \
     return makeKernel<TYPE, KERNEL>(name, check);
 #define FIND_ALL(DTYPE)                                                        \
-  FIND(Arguments, tprt_attention_##DTYPE)                                      \
-  FIND(GradientArguments, tprt_attention_query_gradient_##DTYPE)               \
-  FIND(GradientArguments, tprt_attention_key_gradient_##DTYPE)
+  FIND(AttentionArguments, tprt_attention_##DTYPE)                             \
+  FIND(AttentionGradientArguments, tprt_attention_query_gradient_##DTYPE)      \
+  FIND(AttentionGradientArguments, tprt_attention_key_gradient_##DTYPE)
   FIND_ALL(f32)
   FIND_ALL(f64)
   FIND_ALL(f16)
   FIND_ALL(bf16)
-  FIND(HiddenArguments, tprt_attention_hidden_rows_f16)
-  FIND(HiddenArguments, tprt_attention_hidden_rows_bf16)
+  FIND(HiddenRowsArguments, tprt_attention_hidden_rows_f16)
+  FIND(HiddenRowsArguments, tprt_attention_hidden_rows_bf16)
   FIND(AddedMaskArguments, tprt_attention_added_mask_f16)
   FIND(AddedMaskArguments, tprt_attention_added_mask_bf16)
 #define FIND_TILES(T, DTYPE, SIZE)                                             \
   if (name == "tprt_attention_tiles_" #DTYPE "_" #SIZE)                        \
-    return makeKernel<TileArguments, tprt_attention_tiles_##DTYPE##_##SIZE>(   \
+    return makeKernel<AttentionArguments,                                      \
+                      tprt_attention_tiles_##DTYPE##_##SIZE>(                  \
         name, check, TileSizes<sizeof(Traits<T>::Acc), SIZE>::sharedBytes);
   TPRT_TILE_KERNELS(FIND_TILES)
-#define FIND_DECODE(T, DTYPE, LANES, QUERIES)                                  \
-  if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES)                   \
+#define FIND_DECODE(T, DTYPE, LANES, QUERIES, STAGES)                          \
+  if (name == "tprt_decode_" #DTYPE "_" #LANES "_" #QUERIES "_" #STAGES)       \
     return makeKernel<DecodeArguments,                                         \
-                      tprt_decode_##DTYPE##_##LANES##_##QUERIES>(              \
-        name, check, DecodeConstants<LANES, QUERIES, sizeof(T)>::sharedBytes);
+                      tprt_decode_##DTYPE##_##LANES##_##QUERIES##_##STAGES>(   \
+        name, checkDecode<QUERIES>,                                            \
+        DecodeConstants<LANES, QUERIES, STAGES, sizeof(T)>::sharedBytes);
   TPRT_DECODE_KERNELS(FIND_DECODE)
   return std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -60,6 +61,31 @@ struct cublasLtMatmulPreferenceOpaque_t : Attributes {};
 } // namespace tprt::cuda
 
 namespace {
+
+/// Makes a descriptor.
+template <typename T>
+cublasStatus_t make(const char *function, T **descriptor) {
+  Lock lock(getMutex());
+  if (int32_t status = takeFault(function))
+    return status;
+  *descriptor = new T;
+  addLive(*descriptor);
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <typename T>
+cublasStatus_t destroy(T *descriptor) {
+  removeLive(descriptor);
+  delete descriptor;
+  return CUBLAS_STATUS_SUCCESS;
+}
+template <typename T>
+cublasStatus_t set(const char *function, T *descriptor, int32_t attribute,
+                   const void *data, size_t bytes) {
+  Lock lock(getMutex());
+  if (int32_t status = takeFault(function))
+    return status;
+  return descriptor->set(attribute, data, bytes);
+}
 
 /// An operand of a product when it runs.
 struct Matrix {
@@ -154,27 +180,28 @@ EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 
 EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc,
                                                int32_t compute, int32_t scale) {
-  *desc = new cublasLtMatmulDescOpaque_t;
+  if (cublasStatus_t status = make("cublasLtMatmulDescCreate", desc))
+    return status;
   (*desc)->compute = compute;
   (*desc)->scale = scale;
   return CUBLAS_STATUS_SUCCESS;
 }
 EXPORT cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
-  delete desc;
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(desc);
 }
 EXPORT cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
                                                      int32_t attribute,
                                                      const void *data,
                                                      size_t bytes) {
-  return desc->set(attribute, data, bytes);
+  return set("cublasLtMatmulDescSetAttribute", desc, attribute, data, bytes);
 }
 
 EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
                                                  int32_t type, uint64_t rows,
                                                  uint64_t columns,
                                                  int64_t leadingDimension) {
-  *layout = new cublasLtMatrixLayoutOpaque_t;
+  if (cublasStatus_t status = make("cublasLtMatrixLayoutCreate", layout))
+    return status;
   (*layout)->type = type;
   (*layout)->rows = rows;
   (*layout)->columns = columns;
@@ -183,29 +210,28 @@ EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout,
 }
 EXPORT cublasStatus_t
 cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  delete layout;
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(layout);
 }
 EXPORT cublasStatus_t cublasLtMatrixLayoutSetAttribute(
     cublasLtMatrixLayout_t layout, int32_t attribute, const void *data,
     size_t bytes) {
-  return layout->set(attribute, data, bytes);
+  return set("cublasLtMatrixLayoutSetAttribute", layout, attribute, data,
+             bytes);
 }
 
 EXPORT cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference) {
-  *preference = new cublasLtMatmulPreferenceOpaque_t;
-  return CUBLAS_STATUS_SUCCESS;
+  return make("cublasLtMatmulPreferenceCreate", preference);
 }
 EXPORT cublasStatus_t
 cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  delete preference;
-  return CUBLAS_STATUS_SUCCESS;
+  return destroy(preference);
 }
 EXPORT cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
     cublasLtMatmulPreference_t preference, int32_t attribute, const void *data,
     size_t bytes) {
-  return preference->set(attribute, data, bytes);
+  return set("cublasLtMatmulPreferenceSetAttribute", preference, attribute,
+             data, bytes);
 }
 
 static int32_t getEpilogue(cublasLtMatmulDesc_t desc) {
@@ -213,9 +239,8 @@ static int32_t getEpilogue(cublasLtMatmulDesc_t desc) {
                             CUBLASLT_EPILOGUE_DEFAULT);
 }
 
-/// Follows NVIDIA's table of supported combinations. As the real one may, it
-/// has no algorithm for some other products either: epilogues of one column.
-static bool isSupported(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t d) {
+/// Follows NVIDIA's table of supported combinations.
+static bool isSupported(cublasLtMatmulDesc_t desc) {
   switch (getEpilogue(desc)) {
   case CUBLASLT_EPILOGUE_DEFAULT:
     return true;
@@ -224,7 +249,7 @@ static bool isSupported(cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t d) {
   case CUBLASLT_EPILOGUE_RELU_BIAS:
   case CUBLASLT_EPILOGUE_GELU:
   case CUBLASLT_EPILOGUE_GELU_BIAS:
-    return desc->compute != CUBLAS_COMPUTE_64F && d->columns > 1;
+    return desc->compute != CUBLAS_COMPUTE_64F;
   default:
     return false;
   }
@@ -261,8 +286,11 @@ EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
   for (cublasLtMatrixLayout_t layout : {a, b, c, d})
     if (layout->leadingDimension < layout->rows)
       return INVALID_VALUE;
-  if (!isSupported(desc, d))
+  if (!isSupported(desc))
     return CUBLAS_STATUS_NOT_SUPPORTED;
+  // As the real one may, it has no algorithm for some other products either.
+  if (getEpilogue(desc) != CUBLASLT_EPILOGUE_DEFAULT && d->columns == 1)
+    return CUBLAS_STATUS_SUCCESS;
   *returned = std::min(requested, getSettings().blasAlgorithms);
   for (int i = 0; i < *returned; ++i) {
     result[i].algo.data[0] = identify(desc, a, b, c, d);
@@ -329,6 +357,10 @@ EXPORT cublasStatus_t cublasLtMatmul(
   int64_t batches =
       dLayout->get<int32_t>(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 1);
   enqueue(stream, [=]() mutable {
+    if (number == getSettings().hangingAlgorithm)
+      return false;
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(getSettings().blasMilliseconds));
     if (!a.check(batches) || !b.check(batches) || !d.check(batches) ||
         (keep != 0 && !c.check(batches)) ||
         !checkMemory(workspace, workspaceBytes) ||

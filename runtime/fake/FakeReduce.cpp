@@ -16,7 +16,7 @@ using namespace tprt::cuda;
 using namespace tprt::fake;
 
 template <typename T>
-static bool check(const Arguments &a) {
+static bool check(const ReduceArguments &a) {
   auto isAllocated = [&](const void *data) {
     return checkMemory(data, a.count * sizeof(T));
   };
@@ -27,7 +27,8 @@ static bool check(const Arguments &a) {
 std::optional<CUfunc_st> fake::findReduction(const std::string &name) {
 #define FIND(REDUCTION, NAME, T, DTYPE)                                        \
   if (name == "tprt_reduce_" #NAME "_" #DTYPE)                                 \
-    return makeKernel<Arguments, tprt_reduce_##NAME##_##DTYPE>(name, check<T>);
+    return makeKernel<ReduceArguments, tprt_reduce_##NAME##_##DTYPE>(          \
+        name, check<T>);
   TPRT_REDUCTIONS(FIND)
   return std::nullopt;
 }

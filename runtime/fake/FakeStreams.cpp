@@ -168,7 +168,9 @@ EXPORT cuEventDestroy_v2(CUevent event) {
   if (CUresult result = beginFree("cuEventDestroy"))
     return result;
   removeLive(event);
-  delete event;
+  // Keeps the event, because enqueued work may still record it.
+  static std::vector<std::unique_ptr<CUevent_st>> destroyed;
+  destroyed.emplace_back(event);
   return CUDA_SUCCESS;
 }
 

@@ -95,10 +95,17 @@ void fake::failCall(const std::string &function, int32_t status, size_t skip) {
 void fake::failKernels() {
   getDevice().kernelsFail = getDevice().everFailed = true;
 }
-void fake::hangKernels() {
-  getDevice().kernelsHang = getDevice().everFailed = true;
+void fake::hangKernels(bool hang) {
+  Lock lock(getMutex());
+  getDevice().kernelsHang = hang;
+  getDevice().everFailed = true;
 }
 Settings &fake::getSettings() { return getDevice().settings; }
+
+size_t fake::getNumObjects() {
+  Lock lock(getMutex());
+  return getDevice().live.size();
+}
 
 size_t fake::getNumQueries() {
   Lock lock(getMutex());

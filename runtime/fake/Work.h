@@ -54,7 +54,7 @@ void *allocateMemory(size_t bytes, size_t alignment);
 bool releaseMemory(void *memory);
 
 /// Marks the device as failed: enqueued work doesn't run.
-void setFailed(int32_t status);
+TPRT_FAKE_API void setFailed(int32_t status);
 
 } // namespace tprt::fake
 

@@ -150,6 +150,29 @@ TEST_F(GemmChoiceTest, KeepsChoicesOfOtherMachines) {
   EXPECT_EQ(readJson()["machines"].size(), 3u);
 }
 
+/// Whatever this machine's entry is.
+TEST_F(GemmChoiceTest, KeepsOtherMachinesBesideABadEntry) {
+  choose();
+  json document = readJson();
+  json other = document["machines"][0];
+  other["processor"] = "another one";
+  document["machines"][0]["products"][0]["m"] = nullptr;
+  for (bool isFirst : {false, true}) {
+    json &machines = document["machines"];
+    machines.insert(isFirst ? machines.begin() : machines.end(), other);
+    write(document.dump());
+    GemmChoices choices = choose();
+    EXPECT_TRUE(contains(choices.note, "holds no choices for this machine: "
+                                       "found null, expected an integer"))
+        << choices.note;
+    EXPECT_EQ(choices.products.size(), 2u);
+    json kept = readJson();
+    ASSERT_EQ(kept["machines"].size(), 2u + isFirst);
+    EXPECT_EQ(kept["machines"][0], other);
+    EXPECT_EQ(choose().note, "");
+  }
+}
+
 TEST_F(GemmChoiceTest, ReplacesWhatIsNoChoice) {
   choose();
   json good = readJson(), schema = good, library = good, order = good,

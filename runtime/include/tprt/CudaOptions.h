@@ -32,10 +32,12 @@ struct AttentionUse {
 struct GemmUse {
   /// "bf16, 4096 x 14336 x 4096 (m x n x k), A by rows of 4096, …".
   std::string form;
-  /// "fused", "own" (by a kernel of the runtime), or "none".
+  std::string library; ///< "cuBLASLt 13.1.0", or "own"
+  /// "fused" (by the library's kernel), "own" (by another kernel of the
+  /// runtime), or "none".
   std::string epilogue;
   /// The position of the chosen algorithm in cuBLASLt's list, and the length of
-  /// the list.
+  /// the list; 0 for an own kernel.
   int64_t algorithm = 0, numAlgorithms = 0;
   /// The measured times in seconds of the chosen algorithm and of the first
   /// one; 0 if they weren't measured.

@@ -18,6 +18,7 @@
 #include "cpu/Softmax.h"
 #include "cpu/Tiles.h"
 #include "cpu/VisibleColumns.h"
+#include "support/Division.h"
 #include "support/Parallel.h"
 
 #include <algorithm>
@@ -74,7 +75,7 @@ protected:
     // faster.
     auto getSize = [](const Buffer &buffer) {
       constexpr int64_t unit = 64 / sizeof(T);
-      return (buffer.size + unit - 1) / unit * unit;
+      return alignTo(buffer.size, unit);
     };
     int64_t total = 0;
     for (auto buffers : {own, more})
@@ -141,7 +142,7 @@ protected:
   }
 
   static int64_t pad(int64_t columns) {
-    return (columns + softmaxPadding - 1) / softmaxPadding * softmaxPadding;
+    return alignTo(columns, softmaxPadding);
   }
 
   void pack(const S *data, int64_t row, int64_t col, int64_t k, int64_t n,

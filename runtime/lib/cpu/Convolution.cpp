@@ -12,6 +12,7 @@
 
 #include "cpu/Activation.h"
 #include "cpu/Tiles.h"
+#include "support/Division.h"
 #include "support/Parallel.h"
 #include "tprt/Tensor.h"
 
@@ -167,7 +168,7 @@ private:
 
   void makeBlocks() {
     auto countPanels = [&](int64_t columns) {
-      return (columns + panelColumns - 1) / panelColumns;
+      return divideCeil(columns, panelColumns);
     };
     double apart = static_cast<double>(args.batch) * countPanels(numWindows),
            together = countPanels(args.batch * numWindows);
@@ -232,9 +233,8 @@ private:
             stride = args.stride[dims - 1];
     auto findWindow = [&](int64_t position) {
       int64_t distance = position - first;
-      return distance <= 0
-                 ? 0
-                 : std::min((distance + stride - 1) / stride, run.count);
+      return distance <= 0 ? 0
+                           : std::min(divideCeil(distance, stride), run.count);
     };
     int64_t begin = findWindow(0), end = findWindow(args.size[dims - 1]);
     if (begin < end)

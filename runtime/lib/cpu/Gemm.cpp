@@ -13,6 +13,7 @@
 
 #include "cpu/Activation.h"
 #include "cpu/OneDnn.h"
+#include "support/Division.h"
 #include "support/Parallel.h"
 #include "tprt/Tensor.h"
 
@@ -267,7 +268,7 @@ static void multiplyByThreads(int64_t m, int64_t n, int64_t k,
                               int64_t rowC, const Epilogue<float> &epilogue,
                               const GemmState &state) {
   const int64_t panel = getPanelColumns<S>();
-  int64_t numPanels = (n + panel - 1) / panel;
+  int64_t numPanels = divideCeil(n, panel);
   int64_t numParts = state.countThreads(2.0 * m * n * k, numPanels);
   parallelFor(numParts, numParts, [&](int64_t part) {
     int64_t begin = numPanels * part / numParts * panel;

@@ -347,10 +347,8 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
     choices.note += why + ": tiles compute what it has no choice for";
     return choices;
   };
-  if (!mayMeasure)
-    return giveUp("processes that share ranks don't measure");
-  if (!file.canWrite())
-    return giveUp("'" + options.file + "' can't be written");
+  if (std::string obstacle = file.findObstacle(mayMeasure); !obstacle.empty())
+    return giveUp(obstacle);
   Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(
                          std::chrono::duration<double>(options.maxSeconds));

@@ -28,16 +28,20 @@ GemmChoiceFile::GemmChoiceFile(std::string path, json conditions,
     json rest = json::array();
     bool isKnown = false;
     for (json &machine : document.at("machines").get_ref<json::array_t &>()) {
-      json products = machine.at("products");
       json found = machine;
       found.erase("products");
       if (found != this->conditions) {
         rest.push_back(std::move(machine));
         continue;
       }
-      for (const json &object : products) {
-        parse(object);
-        isKnown = true;
+      isKnown = true;
+      try {
+        for (const json &object : machine.at("products"))
+          parse(object);
+      } catch (const std::exception &problem) {
+        usable = false;
+        note = "'" + this->path +
+               "' holds no choices for this machine: " + problem.what();
       }
     }
     others = std::move(rest);
@@ -51,9 +55,13 @@ GemmChoiceFile::GemmChoiceFile(std::string path, json conditions,
   }
 }
 
-bool GemmChoiceFile::canWrite() const {
+std::string GemmChoiceFile::findObstacle(bool mayMeasure) const {
+  if (!mayMeasure)
+    return "processes that share ranks don't measure";
   std::string directory = std::filesystem::path(path).parent_path().string();
-  return ::access(directory.empty() ? "." : directory.c_str(), W_OK) == 0;
+  if (::access(directory.empty() ? "." : directory.c_str(), W_OK) != 0)
+    return "'" + path + "' can't be written";
+  return "";
 }
 
 void GemmChoiceFile::write(json choices) const {

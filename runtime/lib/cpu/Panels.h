@@ -5,6 +5,7 @@
 #define TPRT_LIB_CPU_PANELS_H
 
 #include "cpu/Tiles.h"
+#include "support/Division.h"
 #include "support/Multiversion.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ inline constexpr int64_t panelTerms = std::is_same_v<S, BFloat16> ? 2 : 1;
 /// k, rounded up to whole groups of rows.
 template <typename S>
 constexpr int64_t padDepth(int64_t k) {
-  return (k + panelTerms<S> - 1) / panelTerms<S> * panelTerms<S>;
+  return alignTo(k, panelTerms<S>);
 }
 
 /// Transposes a square of `rows` in place. In step d, in every 2d x 2d square,

@@ -5,6 +5,7 @@
 
 #include "cpu/Activation.h"
 #include "cpu/Panels.h"
+#include "support/Division.h"
 
 #include <array>
 #include <cstring>
@@ -327,7 +328,7 @@ int64_t tprt::getPanelColumns() {
 template <typename S>
 int64_t tprt::getPackedSize(int64_t k, int64_t n) {
   int64_t columns = getPanelColumns<S>();
-  return (n + columns - 1) / columns * columns * padDepth<S>(k);
+  return alignTo(n, columns) * padDepth<S>(k);
 }
 
 template <typename S>
@@ -430,7 +431,7 @@ struct BlockProduct {
     if (tiles.hasLowTile(height))
       return multiplyLow();
     // Tiles of about equal height, because a low one at the end would be slow.
-    int64_t numTiles = (height + tiles.rows - 1) / tiles.rows;
+    int64_t numTiles = divideCeil(height, tiles.rows);
     auto multiplyTileAt = [&](int64_t t,
                               int64_t j) __attribute__((always_inline)) {
       int64_t top = height * t / numTiles;
@@ -575,7 +576,7 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const S> a,
     return;
   }
   // Every block reads all of B, so there are few blocks, of about equal height.
-  int64_t numBlocks = (m + blockRows - 1) / blockRows;
+  int64_t numBlocks = divideCeil(m, blockRows);
   for (int64_t i = 0; i < numBlocks; ++i) {
     int64_t top = m * i / numBlocks;
     int64_t height = m * (i + 1) / numBlocks - top;

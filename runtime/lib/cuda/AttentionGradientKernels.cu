@@ -9,17 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionGradientArguments.h"
 #include "AttentionKernels.cuh"
 
 namespace tprt_kernels {
-
-/// AttentionGradientArguments of OwnKernels.h.
-struct GradientArguments {
-  tprt_attention_gradient_args args;
-  const void *query, *key, *value, *mask, *gradient;
-  void *queryGradient, *keyGradient, *valueGradient;
-  void *statistics;
-};
 
 /// A row's maximum score, the factor of its exponentials, and the weighted mean
 /// of the weights' gradients. Maximum and sum are kept apart, because the
@@ -32,6 +25,7 @@ struct Statistics {
     return exponential(score - maximum) * factor;
   }
 };
+static_assert(sizeof(Statistics<float>) == numStatistics * sizeof(float));
 
 /// The operands of one index of the batches, with one row or column of them in
 /// shared memory.
@@ -39,7 +33,7 @@ template <typename T>
 struct Head {
   using Acc = typename Traits<T>::Acc;
 
-  __device__ Head(const GradientArguments &arguments, int64_t batch)
+  __device__ Head(const AttentionGradientArguments &arguments, int64_t batch)
       : args(arguments.args.attention), maskData(arguments.mask),
         query(static_cast<const T *>(arguments.query) +
               getOffset(args, args.query, batch)),
@@ -79,16 +73,17 @@ __device__ Acc sumOfBlock(Acc value, Acc *scratch) {
 }
 
 template <typename T>
-__device__ void computeQueryGradient(const GradientArguments &arguments) {
+__device__ void
+computeQueryGradient(const AttentionGradientArguments &arguments) {
   using Acc = typename Traits<T>::Acc;
-  __shared__ Acc query[maxDepth], gradient[maxDepth], factors[numThreads],
-      scratch[numThreads];
+  __shared__ Acc query[maxAttentionDepth], gradient[maxAttentionDepth],
+      factors[attentionThreads], scratch[attentionThreads];
   const tprt_attention_args &args = arguments.args.attention;
   int64_t row = blockIdx.x % args.rows, batch = blockIdx.x / args.rows;
   Head<T> head(arguments, batch);
-  for (int64_t d = threadIdx.x; d < args.depth; d += numThreads)
+  for (int64_t d = threadIdx.x; d < args.depth; d += attentionThreads)
     query[d] = load(head.query, row * args.query.row + d * args.query.col);
-  for (int64_t e = threadIdx.x; e < args.width; e += numThreads)
+  for (int64_t e = threadIdx.x; e < args.width; e += attentionThreads)
     gradient[e] =
         load(head.gradient, row * args.output.row + e * args.output.col);
   __syncthreads();
@@ -109,7 +104,7 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
   // Like attention itself, with the weights' gradients as values.
   Acc maximum = lowest, sum = 0, weighted = 0;
 #pragma unroll 1
-  for (int64_t first = 0; first < columns; first += numThreads) {
+  for (int64_t first = 0; first < columns; first += attentionThreads) {
     int64_t column = first + threadIdx.x;
     bool isSeen = column < columns;
     Acc score = isSeen ? getScore(column) : lowest;
@@ -138,16 +133,17 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
 
   Acc acc[perThread] = {};
 #pragma unroll 1
-  for (int64_t first = 0; first < columns; first += numThreads) {
+  for (int64_t first = 0; first < columns; first += attentionThreads) {
     int64_t column = first + threadIdx.x;
     if (column < columns)
       factors[threadIdx.x] = statistics.getWeight(getScore(column)) *
                              (getWeightGradient(column) - statistics.mean);
     __syncthreads();
-    int64_t count = columns - first < numThreads ? columns - first : numThreads;
+    int64_t count =
+        columns - first < attentionThreads ? columns - first : attentionThreads;
 #pragma unroll
     for (int i = 0; i < perThread; ++i) {
-      int64_t d = threadIdx.x + i * numThreads;
+      int64_t d = threadIdx.x + i * attentionThreads;
       if (d >= args.depth)
         continue;
 #pragma unroll 2
@@ -162,23 +158,24 @@ __device__ void computeQueryGradient(const GradientArguments &arguments) {
               getOffset(args, strides, batch) + row * strides.row;
 #pragma unroll
   for (int i = 0; i < perThread; ++i) {
-    int64_t d = threadIdx.x + i * numThreads;
+    int64_t d = threadIdx.x + i * attentionThreads;
     if (d < args.depth)
       store(result, d * strides.col, acc[i] * static_cast<Acc>(args.scale));
   }
 }
 
 template <typename T>
-__device__ void computeKeyGradient(const GradientArguments &arguments) {
+__device__ void
+computeKeyGradient(const AttentionGradientArguments &arguments) {
   using Acc = typename Traits<T>::Acc;
-  __shared__ Acc key[maxDepth], value[maxDepth], weights[numThreads],
-      factors[numThreads];
+  __shared__ Acc key[maxAttentionDepth], value[maxAttentionDepth],
+      weights[attentionThreads], factors[attentionThreads];
   const tprt_attention_args &args = arguments.args.attention;
   int64_t column = blockIdx.x % args.columns, batch = blockIdx.x / args.columns;
   Head<T> head(arguments, batch);
-  for (int64_t d = threadIdx.x; d < args.depth; d += numThreads)
+  for (int64_t d = threadIdx.x; d < args.depth; d += attentionThreads)
     key[d] = load(head.key, column * args.key.row + d * args.key.col);
-  for (int64_t e = threadIdx.x; e < args.width; e += numThreads)
+  for (int64_t e = threadIdx.x; e < args.width; e += attentionThreads)
     value[e] = load(head.value, column * args.value.row + e * args.value.col);
   __syncthreads();
 
@@ -188,7 +185,7 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
   Acc keyAcc[perThread] = {}, valueAcc[perThread] = {};
 #pragma unroll 1
   for (int64_t first = args.causal ? column : 0; first < args.rows;
-       first += numThreads) {
+       first += attentionThreads) {
     int64_t row = first + threadIdx.x;
     if (row < args.rows) {
       Acc product = Head<T>::dot(key, head.query + row * args.query.row,
@@ -202,11 +199,11 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
       factors[threadIdx.x] = weight * (weightGradient - statistics[row].mean);
     }
     __syncthreads();
-    int64_t count =
-        args.rows - first < numThreads ? args.rows - first : numThreads;
+    int64_t count = args.rows - first < attentionThreads ? args.rows - first
+                                                         : attentionThreads;
 #pragma unroll
     for (int i = 0; i < perThread; ++i) {
-      int64_t d = threadIdx.x + i * numThreads;
+      int64_t d = threadIdx.x + i * attentionThreads;
       if (d < args.depth)
 #pragma unroll 2
         for (int64_t j = 0; j < count; ++j)
@@ -231,7 +228,7 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
                    column * valueStrides.row;
 #pragma unroll
   for (int i = 0; i < perThread; ++i) {
-    int64_t d = threadIdx.x + i * numThreads;
+    int64_t d = threadIdx.x + i * attentionThreads;
     if (d < args.depth)
       store(keyResult, d * keyStrides.col,
             keyAcc[i] * static_cast<Acc>(args.scale));
@@ -245,14 +242,14 @@ __device__ void computeKeyGradient(const GradientArguments &arguments) {
 using namespace tprt_kernels;
 
 #define KERNELS(T, DTYPE)                                                      \
-  extern "C" __global__ void __launch_bounds__(numThreads, 6)                  \
+  extern "C" __global__ void __launch_bounds__(attentionThreads, 6)            \
       tprt_attention_query_gradient_##DTYPE(                                   \
-          const __grid_constant__ GradientArguments a) {                       \
+          const __grid_constant__ AttentionGradientArguments a) {              \
     computeQueryGradient<T>(a);                                                \
   }                                                                            \
-  extern "C" __global__ void __launch_bounds__(numThreads, 6)                  \
+  extern "C" __global__ void __launch_bounds__(attentionThreads, 6)            \
       tprt_attention_key_gradient_##DTYPE(                                     \
-          const __grid_constant__ GradientArguments a) {                       \
+          const __grid_constant__ AttentionGradientArguments a) {              \
     computeKeyGradient<T>(a);                                                  \
   }
 KERNELS(float, f32)

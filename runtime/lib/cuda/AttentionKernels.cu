@@ -12,18 +12,12 @@
 
 namespace tprt_kernels {
 
-/// AttentionArguments of OwnKernels.h.
-struct Arguments {
-  tprt_attention_args args;
-  const void *query, *key, *value, *mask;
-  void *output;
-};
-
 template <typename T>
-__device__ void attend(const Arguments &arguments) {
+__device__ void attend(const AttentionArguments &arguments) {
   using Acc = typename Traits<T>::Acc;
   const tprt_attention_args &args = arguments.args;
-  __shared__ Acc query[maxDepth], scores[numThreads], scratch[numThreads];
+  __shared__ Acc query[maxAttentionDepth], scores[attentionThreads],
+      scratch[attentionThreads];
 
   int64_t row = blockIdx.x % args.rows, batch = blockIdx.x / args.rows;
   const T *q = static_cast<const T *>(arguments.query) +
@@ -38,7 +32,7 @@ __device__ void attend(const Arguments &arguments) {
       getOffset(args, args.mask_strides, batch) + row * args.mask_strides.row;
   const Acc lowest = -INFINITY;
 
-  for (int64_t d = threadIdx.x; d < args.depth; d += numThreads)
+  for (int64_t d = threadIdx.x; d < args.depth; d += attentionThreads)
     query[d] = load(q, d * args.query.col);
   __syncthreads();
 
@@ -46,7 +40,7 @@ __device__ void attend(const Arguments &arguments) {
   int64_t columns =
       args.causal && row + 1 < args.columns ? row + 1 : args.columns;
 #pragma unroll 1
-  for (int64_t first = 0; first < columns; first += numThreads) {
+  for (int64_t first = 0; first < columns; first += attentionThreads) {
     int64_t column = first + threadIdx.x;
     Acc score = lowest;
     if (column < columns) {
@@ -72,10 +66,11 @@ __device__ void attend(const Arguments &arguments) {
     sum = sum * correction +
           reduceBlock(p, scratch, [](Acc a, Acc b) { return a + b; });
     maximum = highest;
-    int64_t count = columns - first < numThreads ? columns - first : numThreads;
+    int64_t count =
+        columns - first < attentionThreads ? columns - first : attentionThreads;
 #pragma unroll
     for (int i = 0; i < perThread; ++i) {
-      int64_t e = threadIdx.x + i * numThreads;
+      int64_t e = threadIdx.x + i * attentionThreads;
       if (e >= args.width)
         continue;
       acc[i] *= correction;
@@ -89,27 +84,17 @@ __device__ void attend(const Arguments &arguments) {
   Acc divisor = sum == 0 ? Acc(1) : sum;
 #pragma unroll
   for (int i = 0; i < perThread; ++i) {
-    int64_t e = threadIdx.x + i * numThreads;
+    int64_t e = threadIdx.x + i * attentionThreads;
     if (e < args.width)
       store(output, e * args.output.col, acc[i] / divisor);
   }
 }
 
-/// HiddenRowsArguments of OwnKernels.h.
-struct HiddenArguments {
-  int64_t batches, heads, rows, columns, width;
-  int64_t maskStrides[4], outputStrides[4];
-  int32_t causal;
-  const void *mask;
-  void *output;
-  float *statistics;
-};
-
 /// A block handles a row of one head. If the mask hides everything that the row
 /// may see, its output and the logarithm of its sum become 0.
 template <typename T>
-__device__ void clearHiddenRow(const HiddenArguments &a) {
-  __shared__ float scratch[numThreads];
+__device__ void clearHiddenRow(const HiddenRowsArguments &a) {
+  __shared__ float scratch[attentionThreads];
   int64_t row = blockIdx.x % a.rows;
   int64_t head = blockIdx.x / a.rows % a.heads;
   int64_t batch = blockIdx.x / a.rows / a.heads;
@@ -119,7 +104,7 @@ __device__ void clearHiddenRow(const HiddenArguments &a) {
   const T *mask = static_cast<const T *>(a.mask) + getOffset(a.maskStrides);
   int64_t columns = a.causal && row + 1 < a.columns ? row + 1 : a.columns;
 #pragma unroll 1
-  for (int64_t first = 0; first < columns; first += numThreads) {
+  for (int64_t first = 0; first < columns; first += attentionThreads) {
     int64_t column = first + threadIdx.x;
     bool isSeen = column < columns &&
                   !(load(mask, column * a.maskStrides[3]) == -INFINITY);
@@ -128,19 +113,11 @@ __device__ void clearHiddenRow(const HiddenArguments &a) {
       return;
   }
   T *output = static_cast<T *>(a.output) + getOffset(a.outputStrides);
-  for (int64_t e = threadIdx.x; e < a.width; e += numThreads)
+  for (int64_t e = threadIdx.x; e < a.width; e += attentionThreads)
     store(output, e * a.outputStrides[3], 0.0f);
   if (threadIdx.x == 0)
     a.statistics[blockIdx.x] = 0;
 }
-
-/// AddedMaskArguments of OwnKernels.h.
-struct AddedMaskArguments {
-  tprt_attention_args args;
-  tprt_attention_strides result;
-  const void *mask;
-  void *added;
-};
 
 /// A block makes a row. Rows of the result are padded to vectors.
 template <typename T>
@@ -163,7 +140,7 @@ __device__ void addMaskRow(const AddedMaskArguments &a) {
   constexpr int size = Vector<T>::size;
 #pragma unroll 1
   for (int64_t first = threadIdx.x * size; first < args.columns;
-       first += numThreads * size) {
+       first += attentionThreads * size) {
     Vector<T> values;
 #pragma unroll
     for (int i = 0; i < size; ++i) {
@@ -179,18 +156,18 @@ __device__ void addMaskRow(const AddedMaskArguments &a) {
 using namespace tprt_kernels;
 
 #define KERNEL(T, DTYPE)                                                       \
-  extern "C" __global__ void __launch_bounds__(numThreads)                     \
-      tprt_attention_##DTYPE(const __grid_constant__ Arguments a) {            \
+  extern "C" __global__ void __launch_bounds__(attentionThreads)               \
+      tprt_attention_##DTYPE(const __grid_constant__ AttentionArguments a) {   \
     attend<T>(a);                                                              \
   }
 #define HIDDEN_ROWS(T, DTYPE)                                                  \
-  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+  extern "C" __global__ void __launch_bounds__(attentionThreads)               \
       tprt_attention_hidden_rows_##DTYPE(                                      \
-          const __grid_constant__ HiddenArguments a) {                         \
+          const __grid_constant__ HiddenRowsArguments a) {                     \
     clearHiddenRow<T>(a);                                                      \
   }
 #define ADDED_MASK(T, DTYPE)                                                   \
-  extern "C" __global__ void __launch_bounds__(numThreads)                     \
+  extern "C" __global__ void __launch_bounds__(attentionThreads)               \
       tprt_attention_added_mask_##DTYPE(                                       \
           const __grid_constant__ AddedMaskArguments a) {                      \
     addMaskRow<T>(a);                                                          \

@@ -4,15 +4,12 @@
 #ifndef TPRT_LIB_CUDA_ATTENTIONKERNELS_CUH
 #define TPRT_LIB_CUDA_ATTENTIONKERNELS_CUH
 
-#include "tprt/abi.h"
-
+#include "AttentionArguments.h"
 #include "ElementTypes.cuh"
 
 namespace tprt_kernels {
 
-constexpr int numThreads = 128;
-constexpr int maxDepth = 1024; // maxAttentionDepth of OwnKernels.h
-constexpr int perThread = maxDepth / numThreads;
+constexpr int perThread = maxAttentionDepth / attentionThreads;
 
 /// Combines the values of all threads with combine(). All threads get the
 /// result.
@@ -21,7 +18,7 @@ __device__ Acc reduceBlock(Acc value, Acc *scratch, Combine combine) {
   scratch[threadIdx.x] = value;
   __syncthreads();
 #pragma unroll 1
-  for (unsigned half = numThreads / 2; half > 0; half /= 2) {
+  for (unsigned half = attentionThreads / 2; half > 0; half /= 2) {
     if (threadIdx.x < half)
       scratch[threadIdx.x] =
           combine(scratch[threadIdx.x], scratch[threadIdx.x + half]);

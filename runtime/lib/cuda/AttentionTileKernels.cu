@@ -18,13 +18,6 @@
 
 namespace tprt_kernels {
 
-/// AttentionArguments of OwnKernels.h.
-struct TileArguments {
-  tprt_attention_args args;
-  const void *query, *key, *value, *mask;
-  void *output;
-};
-
 /// Four elements, in as few accesses as possible.
 template <typename Acc>
 struct alignas(16) Four {
@@ -48,14 +41,16 @@ __device__ void loadTile(Acc *tile, const T *data,
                          const tprt_attention_strides &strides, int64_t numRows,
                          int64_t count) {
   constexpr int ofVector = Vector<T>::size, perRow = size / ofVector;
-  constexpr int numLoads = tileRows * perRow / numThreads;
+  constexpr int numLoads = tileRows * perRow / attentionThreads;
   constexpr int pitch = size + 4;
   if (strides.col == 1 && strides.row % ofVector == 0 && count > 0 &&
       count % ofVector == 0 && reinterpret_cast<uintptr_t>(data) % 16 == 0) {
     Vector<T> vectors[numLoads];
-    auto getRow = [](int i) { return (threadIdx.x + i * numThreads) / perRow; };
+    auto getRow = [](int i) {
+      return (threadIdx.x + i * attentionThreads) / perRow;
+    };
     int d = threadIdx.x % perRow * ofVector;
-    static_assert(numThreads % perRow == 0);
+    static_assert(attentionThreads % perRow == 0);
     // Loads are unconditional, so that none waits for another.
 #pragma unroll
     for (int i = 0; i < numLoads; ++i) {
@@ -81,7 +76,7 @@ __device__ void loadTile(Acc *tile, const T *data,
   }
   int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 4
-  for (int row = warp; row < tileRows; row += numThreads / 32)
+  for (int row = warp; row < tileRows; row += attentionThreads / 32)
 #pragma unroll
     for (int d = lane; d < size; d += 32)
       tile[row * pitch + d] =
@@ -90,8 +85,141 @@ __device__ void loadTile(Acc *tile, const T *data,
               : Acc(0);
 }
 
+/// The rows of a thread, as far as the columns have been added: the softmax's
+/// maxima and sums, and the sums of values.
+template <typename Acc, int numRows, int numChunks>
+struct TileRows {
+  Acc maxima[numRows], sums[numRows], acc[numRows][numChunks][4];
+
+  __device__ __forceinline__ TileRows() {
+#pragma unroll
+    for (int i = 0; i < numRows; ++i) {
+      maxima[i] = -INFINITY;
+      sums[i] = 0;
+#pragma unroll
+      for (int c = 0; c < numChunks; ++c)
+        acc[i][c][0] = acc[i][c][1] = acc[i][c][2] = acc[i][c][3] = 0;
+    }
+  }
+};
+
+/// Adds the products of queries and keys to the thread's scores.
+template <int pitch, typename Acc, int numRows, int numColumns>
+__device__ __forceinline__ void multiplyKeys(Acc (&scores)[numRows][numColumns],
+                                             const Acc *query, const Acc *keys,
+                                             int depth) {
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+#pragma unroll 1
+  for (int d = 0; d < depth; d += 4) {
+    Four<Acc> others[numColumns];
+#pragma unroll
+    for (int j = 0; j < numColumns; ++j)
+      others[j] = loadFour(keys + (x + 16 * j) * pitch + d);
+#pragma unroll
+    for (int i = 0; i < numRows; ++i) {
+      Four<Acc> own = loadFour(query + (y + 8 * i) * pitch + d);
+#pragma unroll
+      for (int j = 0; j < numColumns; ++j)
+        scores[i][j] += own.x * others[j].x + own.y * others[j].y +
+                        own.z * others[j].z + own.w * others[j].w;
+    }
+  }
+}
+
+/// Adds a row's scores to its softmax, and writes their weights, of every 16th
+/// column.
+template <typename Acc, int numRows, int numColumns, int numChunks>
+__device__ __forceinline__ void
+addScores(TileRows<Acc, numRows, numChunks> &rows, int i,
+          const Acc (&scores)[numColumns], Acc *weights) {
+  const Acc lowest = -INFINITY;
+  Acc highest = rows.maxima[i];
+#pragma unroll
+  for (int j = 0; j < numColumns; ++j)
+    highest = scores[j] > highest ? scores[j] : highest;
+  highest =
+      combineLanes(highest, 1, 16, [](Acc a, Acc b) { return a > b ? a : b; });
+  bool isEmpty = highest == lowest;
+  Acc correction = isEmpty ? Acc(1) : exponential(rows.maxima[i] - highest);
+  rows.maxima[i] = highest;
+  rows.sums[i] *= correction;
+#pragma unroll
+  for (int j = 0; j < numColumns; ++j) {
+    Acc weight = isEmpty && scores[j] == lowest
+                     ? Acc(0)
+                     : exponential(scores[j] - highest);
+    rows.sums[i] += weight;
+    weights[16 * j] = weight;
+  }
+#pragma unroll
+  for (int c = 0; c < numChunks; ++c)
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      rows.acc[i][c][e] *= correction;
+}
+
+/// Adds the products of weights and values.
+template <typename Sizes, typename Acc, int numRows, int numChunks>
+__device__ __forceinline__ void
+addValues(TileRows<Acc, numRows, numChunks> &rows, const Acc *weights,
+          const Acc *tile) {
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+#pragma unroll 1
+  for (int j = 0; j < Sizes::columns; j += 4) {
+    Four<Acc> own[numRows];
+#pragma unroll
+    for (int i = 0; i < numRows; ++i)
+      own[i] = loadFour(weights + (y + 8 * i) * Sizes::weightsPitch + j);
+#pragma unroll
+    for (int c = 0; c < numChunks; ++c) {
+      const Acc *values = tile + j * Sizes::pitch + 64 * c + 4 * x;
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        Four<Acc> value = loadFour(values + n * Sizes::pitch);
+#pragma unroll
+        for (int i = 0; i < numRows; ++i) {
+          Acc weight = n == 0   ? own[i].x
+                       : n == 1 ? own[i].y
+                       : n == 2 ? own[i].z
+                                : own[i].w;
+          rows.acc[i][c][0] += weight * value.x;
+          rows.acc[i][c][1] += weight * value.y;
+          rows.acc[i][c][2] += weight * value.z;
+          rows.acc[i][c][3] += weight * value.w;
+        }
+      }
+    }
+  }
+}
+
+/// Divides the sums of values by those of the weights, and stores them.
+template <typename T, typename Acc, int numRows, int numChunks>
+__device__ __forceinline__ void
+storeRows(const TileRows<Acc, numRows, numChunks> &rows,
+          const tprt_attention_args &args, int64_t firstRow, T *output) {
+  int x = threadIdx.x % 16, y = threadIdx.x / 16;
+#pragma unroll
+  for (int i = 0; i < numRows; ++i) {
+    Acc sum =
+        combineLanes(rows.sums[i], 1, 16, [](Acc a, Acc b) { return a + b; });
+    Acc divisor = sum == 0 ? Acc(1) : sum;
+    int64_t row = y + 8 * i;
+    if (firstRow + row >= args.rows)
+      continue;
+#pragma unroll
+    for (int c = 0; c < numChunks; ++c)
+#pragma unroll
+      for (int n = 0; n < 4; ++n) {
+        int64_t e = 64 * c + 4 * x + n;
+        if (e < args.width)
+          store(output, row * args.output.row + e * args.output.col,
+                rows.acc[i][c][n] / divisor);
+      }
+  }
+}
+
 template <typename T, int size>
-__device__ void attendTile(const TileArguments &arguments) {
+__device__ void attendTile(const AttentionArguments &arguments) {
   using Acc = typename Traits<T>::Acc;
   using Sizes = TileSizes<sizeof(Acc), size>;
   constexpr int numRows = Sizes::rows / 8, numColumns = Sizes::columns / 16;
@@ -125,15 +253,7 @@ __device__ void attendTile(const TileArguments &arguments) {
   loadTile<Sizes::rows, size>(query, q, args.query, args.rows - firstRow,
                               args.depth);
 
-  Acc maxima[numRows], sums[numRows], acc[numRows][numChunks][4];
-#pragma unroll
-  for (int i = 0; i < numRows; ++i) {
-    maxima[i] = lowest;
-    sums[i] = 0;
-#pragma unroll
-    for (int c = 0; c < numChunks; ++c)
-      acc[i][c][0] = acc[i][c][1] = acc[i][c][2] = acc[i][c][3] = 0;
-  }
+  TileRows<Acc, numRows, numChunks> rows;
 #pragma unroll 1
   for (int64_t first = 0; first < columns; first += Sizes::columns) {
     __syncthreads(); // the last tile's values are used
@@ -141,27 +261,10 @@ __device__ void attendTile(const TileArguments &arguments) {
                                    args.columns - first, args.depth);
     __syncthreads();
     Acc scores[numRows][numColumns] = {};
-#pragma unroll 1
-    for (int d = 0; d < depth; d += 4) {
-      Four<Acc> keys[numColumns];
-#pragma unroll
-      for (int j = 0; j < numColumns; ++j)
-        keys[j] = loadFour(tile + (x + 16 * j) * pitch + d);
-#pragma unroll
-      for (int i = 0; i < numRows; ++i) {
-        Four<Acc> own = loadFour(query + (y + 8 * i) * pitch + d);
-#pragma unroll
-        for (int j = 0; j < numColumns; ++j)
-          scores[i][j] += own.x * keys[j].x + own.y * keys[j].y +
-                          own.z * keys[j].z + own.w * keys[j].w;
-      }
-    }
-
-    // The softmax's weights, and its maximum and sum so far.
+    multiplyKeys<pitch>(scores, query, tile, depth);
 #pragma unroll
     for (int i = 0; i < numRows; ++i) {
       int64_t row = firstRow + y + 8 * i;
-      Acc highest = maxima[i];
 #pragma unroll
       for (int j = 0; j < numColumns; ++j) {
         int64_t column = first + x + 16 * j;
@@ -173,76 +276,16 @@ __device__ void attendTile(const TileArguments &arguments) {
                                  column * args.mask_strides.col,
                              scores[i][j] * static_cast<Acc>(args.scale));
         scores[i][j] = score;
-        highest = score > highest ? score : highest;
       }
-      highest = combineLanes(highest, 1, 16,
-                             [](Acc a, Acc b) { return a > b ? a : b; });
-      bool isEmpty = highest == lowest;
-      Acc correction = isEmpty ? Acc(1) : exponential(maxima[i] - highest);
-      maxima[i] = highest;
-      sums[i] *= correction;
-#pragma unroll
-      for (int j = 0; j < numColumns; ++j) {
-        Acc weight = isEmpty && scores[i][j] == lowest
-                         ? Acc(0)
-                         : exponential(scores[i][j] - highest);
-        sums[i] += weight;
-        weights[(y + 8 * i) * weightsPitch + x + 16 * j] = weight;
-      }
-#pragma unroll
-      for (int c = 0; c < numChunks; ++c)
-#pragma unroll
-        for (int e = 0; e < 4; ++e)
-          acc[i][c][e] *= correction;
+      addScores(rows, i, scores[i], weights + (y + 8 * i) * weightsPitch + x);
     }
     __syncthreads(); // the keys are used, the weights complete
     loadTile<Sizes::columns, size>(tile, v + first * args.value.row, args.value,
                                    args.columns - first, args.width);
     __syncthreads();
-#pragma unroll 1
-    for (int j = 0; j < Sizes::columns; j += 4) {
-      Four<Acc> own[numRows];
-#pragma unroll
-      for (int i = 0; i < numRows; ++i)
-        own[i] = loadFour(weights + (y + 8 * i) * weightsPitch + j);
-#pragma unroll
-      for (int c = 0; c < numChunks; ++c) {
-        const Acc *values = tile + j * pitch + 64 * c + 4 * x;
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          Four<Acc> value = loadFour(values + n * pitch);
-#pragma unroll
-          for (int i = 0; i < numRows; ++i) {
-            Acc weight = n == 0   ? own[i].x
-                         : n == 1 ? own[i].y
-                         : n == 2 ? own[i].z
-                                  : own[i].w;
-            acc[i][c][0] += weight * value.x;
-            acc[i][c][1] += weight * value.y;
-            acc[i][c][2] += weight * value.z;
-            acc[i][c][3] += weight * value.w;
-          }
-        }
-      }
-    }
+    addValues<Sizes>(rows, weights, tile);
   }
-#pragma unroll
-  for (int i = 0; i < numRows; ++i) {
-    Acc sum = combineLanes(sums[i], 1, 16, [](Acc a, Acc b) { return a + b; });
-    Acc divisor = sum == 0 ? Acc(1) : sum;
-    int64_t row = y + 8 * i;
-    if (firstRow + row >= args.rows)
-      continue;
-#pragma unroll
-    for (int c = 0; c < numChunks; ++c)
-#pragma unroll
-      for (int n = 0; n < 4; ++n) {
-        int64_t e = 64 * c + 4 * x + n;
-        if (e < args.width)
-          store(output, row * args.output.row + e * args.output.col,
-                acc[i][c][n] / divisor);
-      }
-  }
+  storeRows(rows, args, firstRow, output);
 }
 
 } // namespace tprt_kernels
@@ -260,9 +303,9 @@ using namespace tprt_kernels;
   KERNEL(__nv_bfloat16, bf16, 128)
 
 #define TPRT_DEFINE_TILES(T, DTYPE, SIZE)                                      \
-  extern "C" __global__ void __launch_bounds__(numThreads, 2)                  \
+  extern "C" __global__ void __launch_bounds__(attentionThreads, 2)            \
       tprt_attention_tiles_##DTYPE##_##SIZE(                                   \
-          const __grid_constant__ TileArguments a) {                           \
+          const __grid_constant__ AttentionArguments a) {                      \
     attendTile<T, SIZE>(a);                                                    \
   }
 TPRT_TILE_KERNELS(TPRT_DEFINE_TILES)

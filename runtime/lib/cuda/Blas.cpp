@@ -23,6 +23,13 @@ const Blas &Blas::get() {
   return blas;
 }
 
+std::string Blas::getVersion() const {
+  size_t version = cublasLtGetVersion();
+  return std::to_string(version / 10000) + "." +
+         std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
 void Blas::check(cublasStatus_t status, const char *function) const {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw executionError(std::string(function) + ": " +

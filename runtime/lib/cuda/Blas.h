@@ -115,6 +115,9 @@ struct Blas {
   /// Loads cuBLASLt once. Throws an input error if it is missing or too old.
   static const Blas &get();
 
+  /// "13.1.0".
+  std::string getVersion() const;
+
   /// Throws an execution error that names the function, unless `status` is
   /// CUBLAS_STATUS_SUCCESS.
   void check(cublasStatus_t status, const char *function) const;

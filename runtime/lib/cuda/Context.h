@@ -111,31 +111,6 @@ std::shared_ptr<CUstream_st> makeStream(const ContextPtr &context);
 void fill(const Context &context, void *dst, uint64_t pattern, int32_t width,
           int64_t count, CUstream stream);
 
-/// The kernels of one image.
-class Module {
-public:
-  /// Loads the first of the images that the driver accepts. Throws an execution
-  /// error, with its reasons, if it accepts none.
-  Module(ContextPtr context,
-         const std::vector<const tprt_device_image *> &images);
-  ~Module();
-  Module(const Module &) = delete;
-  Module &operator=(const Module &) = delete;
-
-  CUfunction getFunction(const char *name) const;
-  const ContextPtr &getContext() const { return context; }
-
-private:
-  ContextPtr context;
-  CUmodule module = nullptr;
-};
-
-/// The images that the device may run, the best one first: cubins of its major
-/// architecture that aren't newer than the device, then such PTX. Throws an
-/// input error if there is none.
-std::vector<const tprt_device_image *> findImages(const tprt_device_code &code,
-                                                  const Context &context);
-
 } // namespace tprt::cuda
 
 #endif // TPRT_LIB_CUDA_CONTEXT_H

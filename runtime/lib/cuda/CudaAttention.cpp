@@ -3,8 +3,12 @@
 
 #include "cuda/CudaAttention.h"
 
+#include "cuda/DecodePlan.h"
+#include "support/Division.h"
+
 using namespace tprt;
 using namespace tprt::cuda;
+using namespace tprt_kernels;
 
 /// Attention, or its gradient, of one form.
 struct Attention::Form {
@@ -15,9 +19,7 @@ struct Attention::Form {
   // Used if cuDNN computes it.
   DnnCalls calls;
   std::optional<DnnPlan> forward, backward;
-  tprt_attention_strides mask = {};      ///< of the mask that cuDNN gets
-  int64_t numMaskRows = 0;               ///< of the mask that is made for it
-  int64_t maskBytes = 0;                 ///< in the workspace
+  AddedMask mask;                        ///< that is made for it, if any
   int64_t outputBytes = 0, rowBytes = 0; ///< in the workspace, for one call
   int64_t planBytes = 0;
 };
@@ -48,7 +50,7 @@ std::vector<AttentionUse> Attention::getUses() const {
 }
 
 /// Rounds up the size of a part of a workspace.
-static int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+static int64_t align(int64_t bytes) { return alignTo(bytes, 256); }
 
 static int64_t countElements(const DnnShape &shape) {
   int64_t count = 1;
@@ -79,23 +81,13 @@ static std::string describe(const tprt_attention_args &args) {
 /// Makes the plans, or throws an error that says why there are none.
 void Attention::plan(Form &form, const tprt_attention_args &args,
                      DnnStrides strides, bool isAligned, CUstream stream) {
-  form.mask = args.mask_strides;
   if (args.mask == TPRT_BOOLEAN_MASK) {
     form.mask = layOutAddedMask(args);
-    strides[DnnMask] = &form.mask;
+    strides[DnnMask] = &form.mask.strides;
   }
   form.calls = toDnnCalls(args, strides);
   if (!isAligned)
     throw executionError("an operand isn't aligned to 16 bytes");
-  if (args.mask == TPRT_BOOLEAN_MASK) {
-    form.numMaskRows = form.mask.row ? args.rows : 1;
-    for (int d = 0; d < TPRT_ATTENTION_BATCHES; ++d)
-      if (form.mask.batch[d])
-        form.numMaskRows *= args.batch[d];
-    constexpr int64_t elementBytes = 2, unit = 8;
-    form.maskBytes = align(form.numMaskRows * elementBytes *
-                           ((args.columns + unit - 1) / unit * unit));
-  }
   const Dnn &dnn = Dnn::get();
   if (!handle) {
     dnn.check(dnn.cudnnCreate(&handle), "cudnnCreate");
@@ -125,9 +117,9 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
                                     const std::string &key,
                                     const DnnStrides &strides, bool isAligned,
                                     CUstream stream) {
-  std::unique_ptr<Form> &kept = forms[key + (isAligned ? '1' : '0')];
-  if (kept)
-    return *kept;
+  std::string name = key + (isAligned ? '1' : '0');
+  if (auto found = forms.find(name); found != forms.end())
+    return *found->second;
   auto form = std::make_unique<Form>();
   form->use = {strides.contains(DnnGradient) ? "attention_gradient"
                                              : "attention",
@@ -158,8 +150,7 @@ Attention::Form &Attention::getForm(const tprt_attention_args &args,
     fill(*context, form->counters.get(), 0, 1, form->decode->counterBytes,
          stream);
   }
-  kept = std::move(form);
-  return *kept;
+  return *(forms[name] = std::move(form));
 }
 
 /// The bytes of `args` as a key.
@@ -183,12 +174,12 @@ std::byte *Attention::makeMask(const Form &form,
                                const tprt_attention_args &args,
                                std::map<int64_t, const void *> &operands,
                                std::byte *memory, CUstream stream) {
-  if (form.maskBytes > 0) {
-    own.addMask({args, form.mask, operands.at(DnnMask), memory},
-                form.numMaskRows, stream);
+  if (form.mask.numRows > 0) {
+    addMask(own, {args, form.mask.strides, operands.at(DnnMask), memory},
+            form.mask.numRows, stream);
     operands[DnnMask] = memory;
   }
-  return memory + form.maskBytes;
+  return memory + align(form.mask.numBytes);
 }
 
 /// The operands of one of the calls.
@@ -229,7 +220,7 @@ void Attention::runForward(const Form &form, const tprt_attention_args &args,
   arguments.mask = operands.at(DnnMask);
   arguments.output = operands.at(DnnOutput);
   arguments.statistics = static_cast<float *>(operands.at(DnnStatistics));
-  own.clearHiddenRows(arguments, static_cast<Dtype>(args.dtype), stream);
+  clearHiddenRows(own, arguments, static_cast<Dtype>(args.dtype), stream);
 }
 
 void Attention::run(const AttentionArguments &arguments, CUstream stream) {
@@ -260,12 +251,12 @@ void Attention::run(const AttentionArguments &arguments, CUstream stream) {
     decode.counters = reinterpret_cast<uint32_t *>(form.counters.get());
     decode.partials = reinterpret_cast<float *>(
         workspace.get(context, form.decode->partialBytes));
-    return own.decode(*form.decode, decode, stream);
+    return cuda::decode(own, *form.decode, decode, stream);
   }
   if (!form.forward)
-    return own.attend(arguments, stream);
-  std::byte *memory =
-      workspace.get(context, form.maskBytes + form.rowBytes + form.planBytes);
+    return attend(own, arguments, stream);
+  std::byte *memory = workspace.get(
+      context, align(form.mask.numBytes) + form.rowBytes + form.planBytes);
   memory = makeMask(form, args, operands, memory, stream);
   for (const std::map<int64_t, int64_t> &offsets : form.calls.offsets) {
     std::map<int64_t, void *> call = offsetBy(operands, offsets);
@@ -303,13 +294,13 @@ void Attention::runGradient(const AttentionGradientArguments &arguments,
   ++form.use.calls;
   if (!form.backward) {
     AttentionGradientArguments copy = arguments;
-    copy.statistics = workspace.get(context, own.getStatisticsBytes(args));
-    return own.attendBackwards(copy, stream);
+    copy.statistics = workspace.get(context, getStatisticsBytes(args));
+    return attendBackwards(own, copy, stream);
   }
   // The output and its statistics aren't kept from forward: they are computed
   // again.
   std::byte *memory =
-      workspace.get(context, form.maskBytes + form.outputBytes +
+      workspace.get(context, align(form.mask.numBytes) + form.outputBytes +
                                  2 * form.rowBytes + form.planBytes);
   memory = makeMask(form, args, operands, memory, stream);
   std::byte *statistics = memory + form.outputBytes;

@@ -5,14 +5,15 @@
 #define TPRT_LIB_CUDA_CUDAATTENTION_H
 
 #include "cuda/DnnCalls.h"
-#include "cuda/OwnKernels.h"
+#include "cuda/OwnAttention.h"
 #include "tprt/CudaOptions.h"
 
 namespace tprt::cuda {
 
 /// The attention of one stream. The runtime's own kernels compute forms of few
 /// rows and those that cuDNN doesn't have, and cuDNN computes the others, unless
-/// the options choose one of them. The decision for each form is kept. All calls share one workspace.
+/// the options choose one of them. The decision for each form is kept. All calls
+/// share one workspace.
 class Attention {
 public:
   Attention(ContextPtr context, Kernels &own, AttentionLibrary library);
@@ -21,9 +22,9 @@ public:
   /// Enqueues attention; see tprt_attention. Throws an execution error if the
   /// arguments are out of range, or if cuDNN is required and doesn't have this
   /// form.
-  void run(const AttentionArguments &arguments, CUstream stream);
+  void run(const tprt_kernels::AttentionArguments &arguments, CUstream stream);
   /// The same for tprt_attention_gradient.
-  void runGradient(const AttentionGradientArguments &arguments,
+  void runGradient(const tprt_kernels::AttentionGradientArguments &arguments,
                    CUstream stream);
 
   /// Called when all enqueued work is done.

@@ -104,9 +104,11 @@ private:
 class CudaDevice final : public Device {
 public:
   CudaDevice(const std::vector<const tprt_device_code *> &codes,
-             const CudaOptions &options, const GemmOptions &gemm)
+             const CudaOptions &options, const GemmOptions &gemm,
+             bool mayMeasure)
       : context(std::make_shared<Context>(options.device)),
-        state(std::make_shared<DeviceState>(context, codes, options, gemm)),
+        state(std::make_shared<DeviceState>(context, codes, options, gemm,
+                                            mayMeasure)),
         transfers(context) {}
 
   bool sharesHostMemory() const override { return false; }
@@ -200,6 +202,7 @@ void cuda::checkProducts() { Blas::get(); }
 
 std::shared_ptr<Device>
 cuda::makeDevice(const std::vector<const tprt_device_code *> &codes,
-                 const CudaOptions &options, const GemmOptions &gemm) {
-  return std::make_shared<CudaDevice>(codes, options, gemm);
+                 const CudaOptions &options, const GemmOptions &gemm,
+                 bool mayMeasure) {
+  return std::make_shared<CudaDevice>(codes, options, gemm, mayMeasure);
 }

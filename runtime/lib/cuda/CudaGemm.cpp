@@ -3,6 +3,9 @@
 
 #include "cuda/CudaGemm.h"
 
+#include "cuda/Epilogue.h"
+#include "cuda/Gemv.h"
+
 #include <chrono>
 #include <limits>
 #include <type_traits>
@@ -37,24 +40,22 @@ static std::string getKey(const tprt_gemm_args &args,
   return key;
 }
 
-std::unique_ptr<GemmPlan> Gemm::makePlan(const tprt_gemm_args &args,
-                                         const GemmOperands &operands) {
-  auto make = [&](GemmForm form) {
-    return std::make_unique<GemmPlan>(handle, args, operands, tf32, form);
-  };
-  if (hasEpilogue(args, operands) && canFuse(args, operands)) {
-    std::unique_ptr<GemmPlan> fused = make(GemmForm::Fused);
-    if (fused->getStatus() == CUBLAS_STATUS_SUCCESS)
-      return fused;
-  }
-  std::unique_ptr<GemmPlan> plain = make(GemmForm::Plain);
-  Blas::get().check(plain->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
-  return plain;
+std::unique_ptr<GemmPlan> Gemm::findPlan(const tprt_gemm_args &args,
+                                         const GemmOperands &operands,
+                                         GemmForm form) {
+  auto plan = std::make_unique<GemmPlan>(handle, args, operands, tf32, form);
+  if (form == GemmForm::Fused &&
+      plan->getStatus() == CUBLAS_STATUS_NOT_SUPPORTED)
+    return nullptr;
+  Blas::get().check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
+  return plan;
 }
 
 void Gemm::beginRun() {
   for (auto &[key, plan] : plans)
     plan->use.calls = 0;
+  for (auto &[key, use] : ownProducts)
+    use.calls = 0;
 }
 
 std::vector<GemmUse> Gemm::getUses() const {
@@ -62,6 +63,9 @@ std::vector<GemmUse> Gemm::getUses() const {
   for (const auto &[key, plan] : plans)
     if (plan->use.calls > 0)
       uses.push_back(plan->use);
+  for (const auto &[key, use] : ownProducts)
+    if (use.calls > 0)
+      uses.push_back(use);
   return uses;
 }
 
@@ -76,8 +80,9 @@ struct Trial {
 
 } // namespace
 
-/// Waits for the stream's work. Returns false after a second without end.
-static bool waitFor(const Driver &driver, CUstream stream) {
+/// Waits for the stream's work. Returns false if it doesn't end in time.
+static bool waitFor(const Driver &driver, CUstream stream,
+                    std::chrono::seconds limit) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
   for (;;) {
@@ -86,7 +91,7 @@ static bool waitFor(const Driver &driver, CUstream stream) {
       driver.check(result, "cuStreamQuery");
       return true;
     }
-    if (Clock::now() - start > std::chrono::seconds(1))
+    if (Clock::now() - start > limit)
       return false;
   }
 }
@@ -99,19 +104,20 @@ static int64_t getResultBytes(const tprt_gemm_args &args) {
 
 /// Measures all algorithms in turns, so that disturbances affect all of them.
 /// Before each call, the cache is filled with other data, as a program's other
-/// ops do. Meanwhile the host enqueues the call.
+/// ops do. Meanwhile the host enqueues the call. The first turn also loads the
+/// algorithms' kernels, by a call that isn't measured.
 GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
                                        const tprt_gemm_args &args,
                                        const GemmOperands &operands,
                                        CUstream stream, double maxSeconds) {
-  constexpr int maxTurns = 5;
+  constexpr int maxTurns = 4;
   constexpr double chance = 1.2; // an algorithm that takes longer is out
+  constexpr std::chrono::seconds patience(1), patienceBefore(10);
   const Driver &driver = context->getDriver();
   std::shared_ptr<std::byte> flushed, scratch;
   try {
     flushed = allocate(context, context->getCacheBytes());
-    // What C or the addend had before is needed later.
-    if (args.accumulate || operands.addend)
+    if (args.accumulate) // what C had before is needed later
       scratch = allocate(context, getResultBytes(args));
   } catch (const Error &) { // no memory is left
     return {};
@@ -120,45 +126,52 @@ GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
   for (Trial &trial : trials)
     trial = {makeEvent(context, /*isTimed=*/true),
              makeEvent(context, /*isTimed=*/true)};
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin = Clock::now();
+  auto enqueue = [&](size_t algorithm) {
+    return plan.run(algorithm, args, operands,
+                    scratch ? scratch.get() : operands.c, workspace.get(),
+                    stream) == CUBLAS_STATUS_SUCCESS;
+  };
   GemmAlgorithms::Measured measured;
-  for (int turn = 0; turn < maxTurns; ++turn) {
-    for (size_t i = 0; i < trials.size(); ++i) {
+  auto wait = [&](std::chrono::seconds limit) {
+    auto begin = std::chrono::steady_clock::now();
+    bool isDone = waitFor(driver, stream, limit);
+    measured.spentSeconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    if (!isDone)
+      inUse.insert(inUse.end(), {flushed, scratch});
+    return isDone;
+  };
+  if (!wait(patienceBefore))
+    return measured;
+  measured.spentSeconds = 0; // that was for earlier work
+  auto isOver = [&] { return measured.spentSeconds > maxSeconds; };
+  for (int turn = 0; turn < maxTurns && !isOver(); ++turn) {
+    double best = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < trials.size() && !isOver(); ++i) {
       Trial &trial = trials[i];
+      if (turn == 0)
+        trial.isOut = !enqueue(i);
       if (trial.isOut)
         continue;
       fill(*context, flushed.get(), 0, 4, context->getCacheBytes() / 4, stream);
       TPRT_CUDA(driver, cuEventRecord, trial.start.get(), stream);
-      trial.isOut =
-          plan.run(i, args, operands, scratch ? scratch.get() : operands.c,
-                   workspace.get(), stream) != CUBLAS_STATUS_SUCCESS;
+      trial.isOut = !enqueue(i);
       TPRT_CUDA(driver, cuEventRecord, trial.end.get(), stream);
-    }
-    if (!waitFor(driver, stream)) {
-      inUse.insert(inUse.end(), {flushed, scratch});
-      return {};
-    }
-    if (turn == 0) { // has loaded kernels
-      begin = Clock::now();
-      continue;
-    }
-    double best = std::numeric_limits<double>::infinity();
-    for (Trial &trial : trials) {
-      if (!trial.isOut) {
-        float milliseconds = 0;
-        TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
-                  trial.end.get());
-        trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
+      if (!wait(patience))
+        return measured;
+      if (trial.isOut) {
+        trial.seconds = std::numeric_limits<double>::infinity();
+        continue;
       }
+      float milliseconds = 0;
+      TPRT_CUDA(driver, cuEventElapsedTime, &milliseconds, trial.start.get(),
+                trial.end.get());
+      trial.seconds = std::min<double>(trial.seconds, milliseconds * 1e-3);
       best = std::min(best, trial.seconds);
     }
     for (Trial &trial : trials)
       trial.isOut |= trial.seconds > chance * best;
-    measured.spentSeconds =
-        std::chrono::duration<double>(Clock::now() - begin).count();
-    if (measured.spentSeconds > maxSeconds)
-      break;
   }
   for (const Trial &trial : trials)
     measured.seconds.push_back(trial.seconds);
@@ -166,10 +179,10 @@ GemmAlgorithms::Measured Gemm::measure(const GemmPlan &plan,
 }
 
 /// What follows the sums of a product that is in C, or of none.
-static EpilogueArguments getEpilogue(const tprt_gemm_args &args,
-                                     const GemmOperands &operands,
-                                     bool readsC) {
-  EpilogueArguments epilogue = {};
+static tprt_kernels::EpilogueArguments getEpilogue(const tprt_gemm_args &args,
+                                                   const GemmOperands &operands,
+                                                   bool readsC) {
+  tprt_kernels::EpilogueArguments epilogue = {};
   epilogue.c = operands.c;
   epilogue.bias = operands.bias;
   epilogue.addend = operands.addend;
@@ -190,43 +203,57 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
   auto dtype = static_cast<Dtype>(args.dtype);
   if (args.k <= 0) { // the sums are zero
     if (!args.accumulate || hasEpilogue(args, operands))
-      own.applyEpilogue(getEpilogue(args, operands, args.accumulate), dtype,
-                        stream);
+      applyEpilogue(own, getEpilogue(args, operands, args.accumulate), dtype,
+                    stream);
     return;
   }
-  if (own.multiplyRows(args, operands, stream))
+  std::string key = getKey(args, operands);
+  if (multiplyRows(own, args, operands, stream)) {
+    auto [found, isNew] = ownProducts.try_emplace(key);
+    if (isNew)
+      found->second = {
+          .form =
+              describeProduct(args, operands, /*tf32=*/false, GemmForm::Fused),
+          .library = "own",
+          .epilogue = hasEpilogue(args, operands) ? "fused" : "none"};
+    ++found->second.calls;
     return;
+  }
   const Blas &blas = Blas::get();
-  std::unique_ptr<GemmPlan> &plan = plans[getKey(args, operands)];
-  auto measureThis = [&](double maxSeconds) {
-    return measure(*plan, args, operands, stream, maxSeconds);
-  };
-  auto choose = [&] {
-    algorithms.choose(plan->use,
+  // Chooses an algorithm, and keeps the plan.
+  auto keep = [&](std::unique_ptr<GemmPlan> made) {
+    auto measureThis = [&](double maxSeconds) {
+      return measure(*made, args, operands, stream, maxSeconds);
+    };
+    algorithms.choose(made->use,
                       mayWait ? GemmAlgorithms::Measure(measureThis) : nullptr);
+    return plans.insert_or_assign(key, std::move(made)).first->second.get();
   };
+  GemmPlan *plan = nullptr;
   auto run = [&] {
     return plan->run(plan->use.algorithm, args, operands, operands.c,
                      workspace.get(), stream);
   };
-  if (!plan) {
-    plan = makePlan(args, operands);
-    choose();
+  if (auto found = plans.find(key); found != plans.end()) {
+    plan = found->second.get();
+  } else {
+    std::unique_ptr<GemmPlan> made;
+    if (hasEpilogue(args, operands) && canFuse(args, operands))
+      made = findPlan(args, operands, GemmForm::Fused);
+    plan = keep(made ? std::move(made)
+                     : findPlan(args, operands, GemmForm::Plain));
   }
   cublasStatus_t status = run();
   if (status == CUBLAS_STATUS_NOT_SUPPORTED &&
       plan->getForm() == GemmForm::Fused) {
-    plan = std::make_unique<GemmPlan>(handle, args, operands, tf32,
-                                      GemmForm::Plain);
-    blas.check(plan->getStatus(), "cublasLtMatmulAlgoGetHeuristic");
-    choose();
+    plan = keep(findPlan(args, operands, GemmForm::Plain));
     status = run();
   }
   blas.check(status, "cublasLtMatmul");
   ++plan->use.calls;
   if (plan->getForm() == GemmForm::Plain && hasEpilogue(args, operands))
-    own.applyEpilogue(getEpilogue(args, operands, /*readsC=*/true), dtype,
-                      stream);
+    applyEpilogue(own, getEpilogue(args, operands, /*readsC=*/true), dtype,
+                  stream);
 }
 
 void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,

@@ -8,10 +8,13 @@
 #include "cuda/GemmPlan.h"
 #include "cuda/OwnKernels.h"
 
+#include <map>
+
 namespace tprt::cuda {
 
-/// The products of one stream, by cuBLASLt. The algorithm for each shape is
-/// chosen once. All products share one workspace.
+/// The products of one stream, by cuBLASLt or, if they have few rows, by own
+/// kernels. cuBLASLt's algorithm for each shape is chosen once. All products
+/// share one workspace.
 class Gemm {
 public:
   Gemm(ContextPtr context, Kernels &own, GemmAlgorithms &algorithms, bool tf32);
@@ -32,8 +35,10 @@ public:
 private:
   void runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
                 CUstream stream, bool mayWait);
-  std::unique_ptr<GemmPlan> makePlan(const tprt_gemm_args &args,
-                                     const GemmOperands &operands);
+  /// Null if cuBLASLt doesn't support the fused form.
+  std::unique_ptr<GemmPlan> findPlan(const tprt_gemm_args &args,
+                                     const GemmOperands &operands,
+                                     GemmForm form);
   GemmAlgorithms::Measured measure(const GemmPlan &plan,
                                    const tprt_gemm_args &args,
                                    const GemmOperands &operands,
@@ -49,6 +54,7 @@ private:
   std::vector<std::shared_ptr<std::byte>> inUse;
   /// Indexed by the arguments' bytes, which operands there are, and alignments.
   std::map<std::string, std::unique_ptr<GemmPlan>> plans;
+  std::map<std::string, GemmUse> ownProducts; ///< of own kernels
 };
 
 } // namespace tprt::cuda

@@ -3,6 +3,7 @@
 
 #include "cuda/CudaStream.h"
 
+#include "cuda/Reduction.h"
 #include "support/Patience.h"
 
 #include <thread>
@@ -16,14 +17,15 @@ ProgramKernels::ProgramKernels(const ContextPtr &context,
   if (code.num_kernels > 0)
     module = std::make_unique<Module>(context, findImages(code, *context));
   for (int32_t i = 0; i < code.num_kernels; ++i)
-    kernels.push_back(module->getFunction(code.kernels[i]));
+    kernels.push_back(&module->getKernel(code.kernels[i]));
 }
 
 DeviceState::DeviceState(ContextPtr context,
                          const std::vector<const tprt_device_code *> &codes,
-                         const CudaOptions &options, const GemmOptions &gemm)
+                         const CudaOptions &options, const GemmOptions &gemm,
+                         bool mayMeasure)
     : context(std::move(context)), options(options), own(this->context),
-      algorithms(gemm, *this->context) {
+      algorithms(gemm, mayMeasure, *this->context) {
   if (options.attention == AttentionLibrary::CuDnn)
     Dnn::get(); // throws now if it is missing
   for (const tprt_device_code *code : codes)
@@ -104,7 +106,8 @@ void CudaStream::reduce(Reduction reduction, Dtype dtype,
                         const std::vector<std::byte *> &dsts, int64_t count) {
   auto lock = state->lockCapture();
   if (count > 0)
-    state->own.reduce(reduction, dtype, operands, dsts, count, stream.get());
+    cuda::reduce(state->own, reduction, dtype, operands, dsts, count,
+                 stream.get());
 }
 
 std::byte *CudaStream::getStaging(int64_t bytes) {
@@ -141,28 +144,7 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
     throw executionError("the program launches kernel " +
                          std::to_string(kernel) + ", but it has " +
                          std::to_string(count));
-  CUfunction function = program->kernels[kernel];
-  auto check = [&](CUresult result, const char *call) {
-    if (result != CUDA_SUCCESS)
-      throw executionError("kernel '" +
-                           std::string(program->code.kernels[kernel]) +
-                           "': " + call + ": " + getDriver().describe(result));
-  };
-  constexpr uint32_t sharedBytesOfAll = 48 << 10; // without asking for more
-  if (args.shared_bytes > sharedBytesOfAll) {
-    uint32_t &allowed = sharedBytes[function];
-    if (allowed < args.shared_bytes)
-      check(getDriver().cuFuncSetAttribute(
-                function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                args.shared_bytes),
-            "cuFuncSetAttribute");
-    allowed = std::max(allowed, args.shared_bytes);
-  }
-  check(getDriver().cuLaunchKernel(
-            function, args.grid[0], args.grid[1], args.grid[2], args.block[0],
-            args.block[1], args.block[2], args.shared_bytes, stream.get(),
-            const_cast<void **>(arguments), nullptr),
-        "cuLaunchKernel");
+  program->kernels[kernel]->launch(args, arguments, stream.get());
 }
 
 void CudaStream::gemm(const tprt_gemm_args &args,
@@ -269,8 +251,12 @@ void CudaStream::finish(const Poll &poll) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   dropOutgrown();
-  getContext()->reportFrees();
   state->algorithms.keep();
+  reportIndex();
+  getContext()->reportFrees();
+}
+
+void CudaStream::reportIndex() const {
   if (!reportsErrors())
     return;
   tprt_device_error error;

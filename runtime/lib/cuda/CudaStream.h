@@ -18,7 +18,7 @@ struct ProgramKernels {
   ProgramKernels(const ContextPtr &context, const tprt_device_code &code);
 
   const tprt_device_code &code;
-  std::vector<CUfunction> kernels; ///< by tprt_device_code::kernels
+  std::vector<Kernel *> kernels; ///< by tprt_device_code::kernels
 
 private:
   std::unique_ptr<Module> module; ///< null if there are no kernels
@@ -28,7 +28,8 @@ private:
 struct DeviceState {
   DeviceState(ContextPtr context,
               const std::vector<const tprt_device_code *> &codes,
-              const CudaOptions &options, const GemmOptions &gemm);
+              const CudaOptions &options, const GemmOptions &gemm,
+              bool mayMeasure);
 
   const ContextPtr context;
   const CudaOptions options;
@@ -124,6 +125,8 @@ private:
   bool reportsErrors() const { return program->code.num_sites > 0; }
   /// Called when all enqueued work is done.
   void dropOutgrown();
+  /// Throws an execution error if a kernel has reported an index.
+  void reportIndex() const;
 
   std::shared_ptr<DeviceState> state;
   const ProgramKernels *program; ///< that runs
@@ -138,8 +141,7 @@ private:
   size_t numMarks = 0;
   int64_t startTime = 0; ///< of the first mark, on the host's clock
   GrowingMemory staging;
-  bool isCaptured = false;                    ///< since beginCapture
-  std::map<CUfunction, uint32_t> sharedBytes; ///< current limits of kernels
+  bool isCaptured = false; ///< since beginCapture
   Gemm products;
   std::unique_ptr<CudaStream> communication;
   Attention attentions;

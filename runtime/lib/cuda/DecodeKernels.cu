@@ -22,23 +22,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecodeArguments.h"
 #include "DecodeSizes.h"
 #include "Warps.cuh"
-#include "tprt/abi.h"
 
 namespace tprt_kernels {
-
-/// DecodeArguments of OwnKernels.h.
-struct DecodeArguments {
-  tprt_attention_args args;
-  const void *query, *key, *value, *mask;
-  void *output;
-  float *partials;
-  uint32_t *counters;
-  int32_t numSplits, numQueries, numTiles;
-  int32_t numKeyLoops, numLoops;
-  int32_t loops[TPRT_ATTENTION_BATCHES];
-};
 
 /// The offset of `index`, counted row-major, of the loops first ... end - 1.
 __device__ int64_t getLoopOffset(const DecodeArguments &a,
@@ -138,22 +126,163 @@ __device__ void combineSplits(const DecodeArguments &a,
   }
 }
 
-template <typename T, int lanes, int numQueries>
+/// The softmax of a lane's query: the maximum and the sum so far.
+struct Softmax {
+  float maximum = -INFINITY, sum = 0;
+};
+
+/// Adds a step's score to the softmax, whose lanes have every `numQueries`-th of
+/// `numScores` scores. Returns the score's weight. What has been added before
+/// must be multiplied by `correction`.
+template <int numQueries, int numScores>
+__device__ __forceinline__ float addScore(Softmax &softmax, float score,
+                                          float &correction) {
+  const float lowest = -INFINITY;
+  float upper = takeMaximum(
+      combineLanes(score, numQueries, numScores, takeMaximum), softmax.maximum);
+  bool isEmpty = upper == lowest;
+  correction = isEmpty ? 1 : exponential(softmax.maximum - upper);
+  float weight = isEmpty && score == lowest ? 0 : exponential(score - upper);
+  softmax.sum = softmax.sum * correction + weight;
+  softmax.maximum = upper;
+  return weight;
+}
+
+/// Combines the lanes' sums, then the groups' of a warp.
+template <int lanes, int numScores, int numQueries, int size>
+__device__ __forceinline__ void combineWarp(Softmax &softmax,
+                                            float (&acc)[numQueries][size]) {
+  softmax.sum = combineLanes(softmax.sum, numQueries, numScores, add);
+#pragma unroll
+  for (int bit = lanes; bit < 32; bit *= 2) {
+    float upper = takeMaximum(softmax.maximum,
+                              __shfl_xor_sync(wholeWarp, softmax.maximum, bit));
+    float factor = getFactor(softmax.maximum, upper);
+    softmax.maximum = upper;
+    softmax.sum = combineLanes(softmax.sum * factor, bit, 2 * bit, add);
+#pragma unroll
+    for (int q = 0; q < numQueries; ++q) {
+      float ofQuery = __shfl_sync(wholeWarp, factor, q, lanes);
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        acc[q][i] = combineLanes(acc[q][i] * ofQuery, bit, 2 * bit, add);
+    }
+  }
+}
+
+/// What a block's warps know of each query's softmax, in shared memory.
+template <int numWarps, int numQueries>
+struct BlockSoftmax {
+  float maxima[numWarps][numQueries], sums[numWarps][numQueries];
+  float maximum[numQueries], total[numQueries]; ///< of the block
+};
+
+/// Combines the warps' sums, as far as they don't depend on each other: scales
+/// those of values to the block's maximum, and writes them to `values`, by warp,
+/// query and element.
+template <int lanes, int numWarps, int numQueries, int size>
+__device__ __forceinline__ void
+combineWarps(BlockSoftmax<numWarps, numQueries> &block, const Softmax &softmax,
+             const float (&acc)[numQueries][size], float *values) {
+  constexpr int perQuery = lanes * size, perWarp = numQueries * perQuery;
+  int thread = threadIdx.x, warp = thread / 32, lane = thread % lanes;
+  if (thread % 32 < numQueries) {
+    block.maxima[warp][lane] = softmax.maximum;
+    block.sums[warp][lane] = softmax.sum;
+  }
+  __pipeline_wait_prior(0);
+  __syncthreads(); // the ring is used, whose place `values` takes
+  if (thread % 32 < lanes)
+#pragma unroll
+    for (int q = 0; q < numQueries; ++q) {
+      float upper = -INFINITY;
+#pragma unroll
+      for (int w = 0; w < numWarps; ++w)
+        upper = takeMaximum(upper, block.maxima[w][q]);
+      float factor = getFactor(block.maxima[warp][q], upper);
+      if (lane == 0)
+        block.sums[warp][q] *= factor;
+      if (thread == 0)
+        block.maximum[q] = upper;
+#pragma unroll
+      for (int i = 0; i < size; ++i)
+        values[warp * perWarp + q * perQuery + lane * size + i] =
+            acc[q][i] * factor;
+    }
+  __syncthreads();
+}
+
+/// Writes the results, or those of the split.
+template <int perQuery, typename T, int numWarps, int numQueries>
+__device__ __forceinline__ void
+writeResults(const DecodeArguments &a, const DecodeBlock<T, numQueries> &block,
+             BlockSoftmax<numWarps, numQueries> &softmax, const float *values,
+             const int64_t *outputOffsets) {
+  int thread = threadIdx.x;
+  if (thread < numQueries) {
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < numWarps; ++w)
+      total += softmax.sums[w][thread];
+    softmax.total[thread] = total;
+    if (a.numSplits > 1) {
+      float *partial = block.getPartial(a, block.split, thread) + block.width;
+      partial[0] = softmax.maximum[thread];
+      partial[1] = total;
+    }
+  }
+  if (a.numSplits == 1)
+    __syncthreads();
+#pragma unroll 1
+  for (int i = thread; i < numQueries * block.width; i += numWarps * 32) {
+    int q = i / block.width, e = i % block.width;
+    if (block.tile * numQueries + q >= a.numQueries)
+      break;
+    float result = 0;
+#pragma unroll
+    for (int w = 0; w < numWarps; ++w)
+      result += values[w * numQueries * perQuery + q * perQuery + e];
+    if (a.numSplits > 1)
+      block.getPartial(a, block.split, q)[e] = result;
+    else
+      store(static_cast<T *>(a.output) + outputOffsets[q],
+            e * a.args.output.col,
+            result / (softmax.total[q] == 0 ? 1 : softmax.total[q]));
+  }
+}
+
+/// Publishes the split's results. Returns whether the other splits' are there.
+/// The block that is last leaves the counter at 0.
+template <typename T, int numQueries>
+__device__ __forceinline__ bool
+isLastSplit(const DecodeArguments &a, const DecodeBlock<T, numQueries> &block) {
+  __shared__ bool isLast;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0)
+    isLast =
+        atomicInc(a.counters + block.head * a.numTiles + block.tile,
+                  a.numSplits - 1) == static_cast<uint32_t>(a.numSplits - 1);
+  __syncthreads();
+  bool result = isLast;
+  if (result)
+    __threadfence();
+  return result;
+}
+
+template <typename T, int lanes, int numQueries, int numStages>
 __device__ void decode(const DecodeArguments &a) {
   constexpr int size = Vector<T>::size;
-  using Sizes = DecodeConstants<lanes, numQueries, sizeof(T)>;
-  constexpr int numColumns = Sizes::columns, numStages = Sizes::stages;
+  using Sizes = DecodeConstants<lanes, numQueries, numStages, sizeof(T)>;
+  constexpr int numColumns = Sizes::columns;
   constexpr int numScores = numColumns * numQueries;
-  constexpr int numWarps = Sizes::threads / 32;
   __shared__ int64_t queryOffsets[numQueries], outputOffsets[numQueries];
-  __shared__ float maxima[numWarps][numQueries], sums[numWarps][numQueries];
-  __shared__ float highest[numQueries], totals[numQueries];
-  __shared__ bool isLast;
+  __shared__ BlockSoftmax<Sizes::threads / 32, numQueries> shared;
 
   const tprt_attention_args &args = a.args;
   const DecodeBlock<T, numQueries> block(a);
   const float lowest = -INFINITY;
-  int thread = threadIdx.x, warp = thread / 32, lane = thread % lanes;
+  int thread = threadIdx.x, lane = thread % lanes;
   int firstQuery = block.tile * numQueries;
 
   // The columns of this split. What is read beyond the ends isn't used.
@@ -243,7 +372,7 @@ __device__ void decode(const DecodeArguments &a) {
                       static_cast<float>(args.scale);
     }
 
-  float maximum = lowest, sum = 0;
+  Softmax softmax;
   int stage = 0;
 #pragma unroll 1
   for (int64_t step = 0; step < numSteps;
@@ -271,14 +400,8 @@ __device__ void decode(const DecodeArguments &a) {
     float score = sumLanes<lanes>(products);
     score = added == lowest ? lowest : score + added;
 
-    // The softmax's maximum and sum so far, of this lane's query.
-    float upper = takeMaximum(
-        combineLanes(score, numQueries, numScores, takeMaximum), maximum);
-    bool isEmpty = upper == lowest;
-    float correction = isEmpty ? 1 : exponential(maximum - upper);
-    float weight = isEmpty && score == lowest ? 0 : exponential(score - upper);
-    sum = sum * correction + weight;
-    maximum = upper;
+    float correction;
+    float weight = addScore<numQueries, numScores>(softmax, score, correction);
     if (__any_sync(wholeWarp, correction != 1))
 #pragma unroll
       for (int q = 0; q < numQueries; ++q) {
@@ -302,100 +425,19 @@ __device__ void decode(const DecodeArguments &a) {
     }
   }
 
-  // Combine the lanes' sums, then the groups' of a warp, then the warps'.
-  sum = combineLanes(sum, numQueries, numScores, add);
-#pragma unroll
-  for (int bit = lanes; bit < 32; bit *= 2) {
-    float upper =
-        takeMaximum(maximum, __shfl_xor_sync(wholeWarp, maximum, bit));
-    float factor = getFactor(maximum, upper);
-    maximum = upper;
-    sum = combineLanes(sum * factor, bit, 2 * bit, add);
-#pragma unroll
-    for (int q = 0; q < numQueries; ++q) {
-      float ofQuery = __shfl_sync(wholeWarp, factor, q, lanes);
-#pragma unroll
-      for (int i = 0; i < size; ++i)
-        acc[q][i] = combineLanes(acc[q][i] * ofQuery, bit, 2 * bit, add);
-    }
-  }
-  if (thread % 32 < numQueries) {
-    maxima[warp][lane] = maximum;
-    sums[warp][lane] = sum;
-  }
-  __pipeline_wait_prior(0);
-  __syncthreads(); // the ring is used
+  combineWarp<lanes, numScores>(softmax, acc);
   auto *values = static_cast<float *>(getDynamicShared());
-  constexpr int perQuery = lanes * size, perWarp = numQueries * perQuery;
-  if (thread % 32 < lanes)
-#pragma unroll
-    for (int q = 0; q < numQueries; ++q) {
-      float upper = lowest;
-#pragma unroll
-      for (int w = 0; w < numWarps; ++w)
-        upper = takeMaximum(upper, maxima[w][q]);
-      float factor = getFactor(maxima[warp][q], upper);
-      if (lane == 0)
-        sums[warp][q] *= factor;
-      if (thread == 0)
-        highest[q] = upper;
-#pragma unroll
-      for (int i = 0; i < size; ++i)
-        values[warp * perWarp + q * perQuery + lane * size + i] =
-            acc[q][i] * factor;
-    }
-  __syncthreads();
-  if (thread < numQueries) {
-    float total = 0;
-#pragma unroll
-    for (int w = 0; w < numWarps; ++w)
-      total += sums[w][thread];
-    totals[thread] = total;
-    if (a.numSplits > 1) {
-      float *partial = block.getPartial(a, block.split, thread) + block.width;
-      partial[0] = highest[thread];
-      partial[1] = total;
-    }
-  }
-  if (a.numSplits == 1)
-    __syncthreads();
-#pragma unroll 1
-  for (int i = thread; i < numQueries * block.width; i += Sizes::threads) {
-    int q = i / block.width, e = i % block.width;
-    if (firstQuery + q >= a.numQueries)
-      break;
-    float result = 0;
-#pragma unroll
-    for (int w = 0; w < numWarps; ++w)
-      result += values[w * perWarp + q * perQuery + e];
-    if (a.numSplits > 1)
-      block.getPartial(a, block.split, q)[e] = result;
-    else
-      store(static_cast<T *>(a.output) + outputOffsets[q], e * args.output.col,
-            result / (totals[q] == 0 ? 1 : totals[q]));
-  }
-  if (a.numSplits == 1)
-    return;
-
-  // The block that is done last combines all. It leaves the counter at 0.
-  __threadfence();
-  __syncthreads();
-  if (thread == 0)
-    isLast =
-        atomicInc(a.counters + block.head * a.numTiles + block.tile,
-                  a.numSplits - 1) == static_cast<uint32_t>(a.numSplits - 1);
-  __syncthreads();
-  if (!isLast)
-    return;
-  __threadfence();
-  combineSplits<T, numQueries>(a, block, outputOffsets);
+  combineWarps<lanes>(shared, softmax, acc, values);
+  writeResults<lanes * size>(a, block, shared, values, outputOffsets);
+  if (a.numSplits > 1 && isLastSplit(a, block))
+    combineSplits<T, numQueries>(a, block, outputOffsets);
 }
 
 } // namespace tprt_kernels
 
 using namespace tprt_kernels;
 
-// All kernels: KERNEL(the element type, its name, lanes, queries).
+// All kernels: KERNEL(the element type, its name, lanes, queries, stages).
 #define TPRT_DECODE_KERNELS(KERNEL)                                            \
   TPRT_DECODE_LANES(KERNEL, float, f32, 16)                                    \
   TPRT_DECODE_LANES(KERNEL, float, f32, 32)                                    \
@@ -406,14 +448,15 @@ using namespace tprt_kernels;
   TPRT_DECODE_LANES(KERNEL, __nv_bfloat16, bf16, 16)                           \
   TPRT_DECODE_LANES(KERNEL, __nv_bfloat16, bf16, 32)
 #define TPRT_DECODE_LANES(KERNEL, T, DTYPE, LANES)                             \
-  KERNEL(T, DTYPE, LANES, 4)                                                   \
-  KERNEL(T, DTYPE, LANES, 8)
+  KERNEL(T, DTYPE, LANES, 4, 4)                                                \
+  KERNEL(T, DTYPE, LANES, 4, 3)                                                \
+  KERNEL(T, DTYPE, LANES, 8, 4)
 
-#define TPRT_DEFINE_DECODE(T, DTYPE, LANES, QUERIES)                           \
+#define TPRT_DEFINE_DECODE(T, DTYPE, LANES, QUERIES, STAGES)                   \
   extern "C" __global__ void __launch_bounds__(                                \
-      DecodeConstants<LANES, QUERIES, sizeof(T)>::threads, 1)                  \
-      tprt_decode_##DTYPE##_##LANES##_##QUERIES(                               \
+      DecodeConstants<LANES, QUERIES, STAGES, sizeof(T)>::threads, 1)          \
+      tprt_decode_##DTYPE##_##LANES##_##QUERIES##_##STAGES(                    \
           const __grid_constant__ DecodeArguments a) {                         \
-    decode<T, LANES, QUERIES>(a);                                              \
+    decode<T, LANES, QUERIES, STAGES>(a);                                      \
   }
 TPRT_DECODE_KERNELS(TPRT_DEFINE_DECODE)

@@ -1,11 +1,15 @@
-//===- DecodePlan.cpp - How attention of few rows is split ----------------===//
+//===- DecodePlan.cpp - Attention of few rows on a CUDA device ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "cuda/DecodePlan.h"
+
 #include "cuda/DecodeSizes.h"
-#include "cuda/OwnKernels.h"
+#include "support/Division.h"
+#include "tprt/Dtype.h"
 
 using namespace tprt;
 using namespace tprt::cuda;
+using namespace tprt_kernels;
 
 static constexpr int64_t maxRows = 8;
 static constexpr int64_t vectorBytes = 16; // that a thread reads at once
@@ -21,8 +25,6 @@ static bool hasVectors(const tprt_attention_args &args,
       return false;
   return true;
 }
-
-static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
                                            const Context &context) {
@@ -61,26 +63,33 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
     plan.lanes *= 2;
   plan.queries = numQueries <= 4 ? 4 : 8;
   arguments.numQueries = static_cast<int32_t>(numQueries);
-  arguments.numTiles = static_cast<int32_t>(divideUp(numQueries, plan.queries));
+  arguments.numTiles =
+      static_cast<int32_t>(divideCeil(numQueries, plan.queries));
 
-  tprt_kernels::DecodeSizes sizes = tprt_kernels::getDecodeSizes(
-      plan.lanes, plan.queries, byteWidth(static_cast<Dtype>(args.dtype)));
-  plan.threads = sizes.threads;
-  plan.sharedBytes = sizes.sharedBytes;
-  if (plan.sharedBytes > context.getMaxSharedBytes())
-    return std::nullopt;
+  // As many stages as fit into the device's shared memory.
+  DecodeSizes sizes = {};
+  auto fits = [&] {
+    sizes = getDecodeSizes(plan.lanes, plan.queries, plan.stages,
+                           byteWidth(static_cast<Dtype>(args.dtype)));
+    return sizes.sharedBytes + maxDecodeStaticBytes <=
+           context.getMaxSharedBytes();
+  };
+  for (plan.stages = maxDecodeStages; !fits(); --plan.stages)
+    if (plan.stages == getFewestDecodeStages(plan.queries))
+      return std::nullopt;
+  plan.blocks.threads = sizes.threads;
+  plan.blocks.sharedBytes = sizes.sharedBytes;
 
   // A block for each multiprocessor, so that all of them end together.
   int64_t columns =
       args.causal ? std::min(args.rows, args.columns) : args.columns;
-  int64_t splits =
-      std::min({context.getNumProcessors() / (numKeys * arguments.numTiles),
-                divideUp(columns, sizes.columnsPerStep),
-                int64_t(tprt_kernels::maxDecodeSplits)});
+  int64_t splits = std::min(
+      {context.getNumProcessors() / (numKeys * arguments.numTiles),
+       divideCeil(columns, sizes.columnsPerStep), int64_t(maxDecodeSplits)});
   splits = std::max<int64_t>(splits, 1);
   arguments.numSplits = static_cast<int32_t>(splits);
-  plan.numBlocks = numKeys * arguments.numTiles * splits;
-  if (plan.numBlocks > INT32_MAX)
+  plan.blocks.count = numKeys * arguments.numTiles * splits;
+  if (plan.blocks.count > INT32_MAX)
     return std::nullopt;
   if (splits > 1) {
     int64_t numTiles = numKeys * arguments.numTiles;
@@ -90,4 +99,14 @@ std::optional<DecodePlan> cuda::planDecode(const tprt_attention_args &args,
                         static_cast<int64_t>(sizeof(float));
   }
   return plan;
+}
+
+void cuda::decode(Kernels &kernels, const DecodePlan &plan,
+                  const DecodeArguments &arguments, CUstream stream) {
+  std::string dtype(toString(static_cast<Dtype>(arguments.args.dtype)));
+  kernels.launch(KernelFile::Decode,
+                 "tprt_decode_" + dtype + "_" + std::to_string(plan.lanes) +
+                     "_" + std::to_string(plan.queries) + "_" +
+                     std::to_string(plan.stages),
+                 plan.blocks, arguments, stream);
 }

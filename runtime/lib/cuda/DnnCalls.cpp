@@ -18,6 +18,8 @@
 
 #include "cuda/DnnCalls.h"
 
+#include "support/Division.h"
+
 #include <algorithm>
 
 using namespace tprt;
@@ -103,7 +105,11 @@ void Nest::limitScores(int64_t ofHead) {
   constexpr int64_t elementBytes = 2;
   int64_t maxHeads =
       std::max<int64_t>(maxScoreBytes / elementBytes / ofHead, 1);
-  auto split = [&](Loop &loop, int64_t size) {
+  // The largest part of at most `limit` indices becomes a call.
+  auto split = [&](Loop &loop, int64_t limit) {
+    int64_t size = std::min(loop.size, limit);
+    while (loop.size % size != 0)
+      --size;
     Loop &outer = calls.emplace_back(loop);
     outer.size = loop.size / size;
     for (auto &[operand, stride] : outer.strides)
@@ -112,11 +118,8 @@ void Nest::limitScores(int64_t ofHead) {
   };
   if (batch.size * head.size <= maxHeads)
     return;
-  split(batch, 1);
-  int64_t size = std::min(head.size, maxHeads);
-  while (head.size % size != 0)
-    --size;
-  split(head, size);
+  split(batch, std::max<int64_t>(maxHeads / head.size, 1));
+  split(head, maxHeads);
   key = head;
 }
 
@@ -218,20 +221,23 @@ static DnnShape makeShape(const tprt_attention_args &args, const Nest &nest,
   return shape;
 }
 
-tprt_attention_strides cuda::layOutAddedMask(const tprt_attention_args &args) {
-  tprt_attention_strides result = {};
-  result.col = 1;
-  int64_t count = (args.columns + unit - 1) / unit * unit;
+AddedMask cuda::layOutAddedMask(const tprt_attention_args &args) {
+  AddedMask result;
+  result.numRows = 1;
+  result.strides.col = 1;
+  int64_t rowElements = alignTo(args.columns, unit);
   auto add = [&](int64_t size, int64_t given) {
     if (size == 1 || given == 0)
       return int64_t(0);
-    int64_t stride = count;
-    count *= size;
+    int64_t stride = result.numRows * rowElements;
+    result.numRows *= size;
     return stride;
   };
-  result.row = add(args.rows, args.mask_strides.row);
+  result.strides.row = add(args.rows, args.mask_strides.row);
   for (int d = TPRT_ATTENTION_BATCHES; d-- > 0;)
-    result.batch[d] = add(args.batch[d], args.mask_strides.batch[d]);
+    result.strides.batch[d] = add(args.batch[d], args.mask_strides.batch[d]);
+  constexpr int64_t elementBytes = 2;
+  result.numBytes = result.numRows * rowElements * elementBytes;
   return result;
 }
 

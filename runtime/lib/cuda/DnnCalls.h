@@ -19,11 +19,16 @@ struct DnnCalls {
 /// Strides, by DnnOperand, of the operands that the program passes.
 using DnnStrides = std::map<int64_t, const tprt_attention_strides *>;
 
+/// The layout of an added mask.
+struct AddedMask {
+  tprt_attention_strides strides = {};
+  int64_t numRows = 0, numBytes = 0;
+};
+
 /// The layout in which a boolean mask becomes an added one: as large as the mask
 /// really is, that is, with strides of 0 where it broadcasts, with adjacent
 /// columns, and rows aligned to 16 bytes.
-TPRT_API tprt_attention_strides
-layOutAddedMask(const tprt_attention_args &args);
+TPRT_API AddedMask layOutAddedMask(const tprt_attention_args &args);
 
 /// The calls for attention with the sizes of `args`, or for its gradient if
 /// `strides` contains the output's gradient. Throws an execution error that

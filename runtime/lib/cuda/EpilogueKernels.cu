@@ -6,18 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Activations.cuh"
+#include "EpilogueArguments.h"
 
 namespace tprt_kernels {
-
-/// EpilogueArguments of OwnKernels.h.
-struct EpilogueArguments {
-  void *c;
-  const void *bias, *addend;
-  int64_t batches, rows, columns;
-  int64_t rowStride, batchStride;
-  int64_t addendRowStride, addendBatchStride;
-  int32_t readsC, activation;
-};
 
 /// A block takes one row after the other.
 template <typename T>
@@ -55,7 +46,7 @@ using namespace tprt_kernels;
   KERNEL(__nv_bfloat16, bf16)
 
 #define TPRT_DEFINE_EPILOGUE(T, DTYPE)                                         \
-  extern "C" __global__ void __launch_bounds__(256)                            \
+  extern "C" __global__ void __launch_bounds__(epilogueThreads)                \
       tprt_epilogue_##DTYPE(const __grid_constant__ EpilogueArguments a) {     \
     apply<T>(a);                                                               \
   }

@@ -6,6 +6,8 @@
 #include "cpu/GemmChoiceFile.h"
 #include "cuda/Blas.h"
 
+#include <cmath>
+
 using namespace tprt;
 using namespace tprt::cuda;
 using nlohmann::json;
@@ -14,22 +16,16 @@ using nlohmann::json;
 /// be noise.
 static constexpr double leastGain = 0.02;
 
-/// The limit for one product.
-static constexpr double maxSecondsOfProduct = 0.05;
+/// The part of the time that one product may take.
+static constexpr double partOfProduct = 1.0 / 6;
 
-GemmAlgorithms::GemmAlgorithms(const GemmOptions &options,
+GemmAlgorithms::GemmAlgorithms(const GemmOptions &options, bool mayMeasure,
                                const Context &context)
-    : options(options), device(context.getModel() + ", sm_" +
-                               std::to_string(context.getArchitecture())) {}
+    : options(options), mayMeasure(mayMeasure),
+      device(context.getModel() + ", sm_" +
+             std::to_string(context.getArchitecture())) {}
 
 GemmAlgorithms::~GemmAlgorithms() = default;
-
-static std::string getBlasVersion() {
-  size_t version = Blas::get().cublasLtGetVersion();
-  return std::to_string(version / 10000) + "." +
-         std::to_string(version % 10000 / 100) + "." +
-         std::to_string(version % 100);
-}
 
 void GemmAlgorithms::load() {
   auto parse = [&](const json &object) {
@@ -40,12 +36,12 @@ void GemmAlgorithms::load() {
     if (use.algorithm < 0 || use.algorithm >= use.numAlgorithms)
       throw inputError("'algorithm' is " + std::to_string(use.algorithm) +
                        ", of " + std::to_string(use.numAlgorithms));
-    use.seconds = object.at("seconds");
-    use.firstSeconds = object.at("first_seconds");
+    use.seconds = object.value("seconds", 0.0);
+    use.firstSeconds = object.value("first_seconds", 0.0);
     known[use.form] = use;
   };
   json conditions = {{"device", device},
-                     {"libraries", {{"cublaslt", getBlasVersion()}}}};
+                     {"libraries", {{"cublaslt", Blas::get().getVersion()}}}};
   file = std::make_unique<GemmChoiceFile>(options.file, std::move(conditions),
                                           parse);
   note = file->getNote();
@@ -60,16 +56,6 @@ void GemmAlgorithms::addNote(const std::string &text) {
     note += (note.empty() ? "" : "; ") + all;
 }
 
-bool GemmAlgorithms::mayMeasure() {
-  if (options.maxSeconds <= 0)
-    addNote("not measured, because several processes share the ranks");
-  else if (!file->canWrite())
-    addNote("'" + options.file + "' can't be written");
-  else
-    return true;
-  return false;
-}
-
 void GemmAlgorithms::choose(GemmUse &use, const Measure &measure) {
   // Held while another stream measures: its time would be disturbed, and the
   // product may be the same.
@@ -81,20 +67,25 @@ void GemmAlgorithms::choose(GemmUse &use, const Measure &measure) {
   auto found = known.find(use.form);
   if (found == known.end() ||
       found->second.numAlgorithms != use.numAlgorithms) {
-    if (!measure || !mayMeasure())
+    if (!measure)
       return;
+    if (std::string why = file->findObstacle(mayMeasure); !why.empty())
+      return addNote(why);
+    if (options.maxSeconds <= 0)
+      return addNote("no time is given for measuring");
     GemmUse choice = use;
     if (spentSeconds < options.maxSeconds) {
-      auto [seconds, spent] = measure(
-          std::min(maxSecondsOfProduct, options.maxSeconds - spentSeconds));
+      auto [seconds, spent] =
+          measure(std::min(partOfProduct * options.maxSeconds,
+                           options.maxSeconds - spentSeconds));
       spentSeconds += spent;
-      if (seconds.empty())
-        return addNote("a product couldn't be measured");
       auto best = std::min_element(seconds.begin(), seconds.end());
+      if (best == seconds.end() || std::isinf(*best))
+        return addNote("a product couldn't be measured");
       if (*best < (1 - leastGain) * seconds.front())
         choice.algorithm = best - seconds.begin();
       choice.seconds = seconds[choice.algorithm];
-      choice.firstSeconds = seconds.front();
+      choice.firstSeconds = std::isinf(seconds.front()) ? 0 : seconds.front();
     }
     found = known.insert_or_assign(use.form, choice).first;
     hasNew = true;
@@ -110,12 +101,16 @@ void GemmAlgorithms::keep() {
     return;
   hasNew = false;
   json choices = json::array();
-  for (const auto &[form, use] : known)
-    choices.push_back({{"form", form},
-                       {"algorithm", use.algorithm},
-                       {"algorithms", use.numAlgorithms},
-                       {"seconds", use.seconds},
-                       {"first_seconds", use.firstSeconds}});
+  for (const auto &[form, use] : known) {
+    json choice = {{"form", form},
+                   {"algorithm", use.algorithm},
+                   {"algorithms", use.numAlgorithms}};
+    if (use.seconds > 0)
+      choice["seconds"] = use.seconds;
+    if (use.firstSeconds > 0)
+      choice["first_seconds"] = use.firstSeconds;
+    choices.push_back(std::move(choice));
+  }
   try {
     file->write(std::move(choices));
   } catch (const Error &error) {

@@ -22,17 +22,20 @@ namespace tprt::cuda {
 /// measured if the choice can be kept, so that two runs give the same bits.
 class GemmAlgorithms {
 public:
-  GemmAlgorithms(const GemmOptions &options, const Context &context);
+  /// For `mayMeasure`, see chooseGemms.
+  GemmAlgorithms(const GemmOptions &options, bool mayMeasure,
+                 const Context &context);
   ~GemmAlgorithms();
 
   struct Measured {
-    /// Times by the position of the algorithm, infinite for one that fails;
-    /// empty if nothing could be measured.
+    /// Times by the position of the algorithm, infinite for one that fails or
+    /// that there was no time for; empty if nothing could be measured.
     std::vector<double> seconds;
-    /// What measuring took, without loading the algorithms' kernels.
+    /// How long the host has waited for the device.
     double spentSeconds = 0;
   };
-  /// Takes about `maxSeconds`, besides loading kernels.
+  /// Begins to measure another algorithm only until it has waited for
+  /// `maxSeconds`.
   using Measure = std::function<Measured(double maxSeconds)>;
 
   /// Chooses an algorithm for a product from the file, or else by measuring,
@@ -48,10 +51,10 @@ public:
 
 private:
   void load();
-  bool mayMeasure();
   void addNote(const std::string &text);
 
-  GemmOptions options;
+  const GemmOptions options;
+  const bool mayMeasure;
   const std::string device;
   std::mutex mutex;                     ///< guards the members below
   std::unique_ptr<GemmChoiceFile> file; ///< made by the first product

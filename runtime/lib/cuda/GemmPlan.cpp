@@ -12,7 +12,6 @@
 
 #include "tprt/Dtype.h"
 
-#include <memory>
 #include <optional>
 
 using namespace tprt;
@@ -85,6 +84,9 @@ bool cuda::hasEpilogue(const tprt_gemm_args &args,
 }
 
 bool cuda::canFuse(const tprt_gemm_args &args, const GemmOperands &operands) {
+  // Rows of a matrix of cuBLASLt's don't overlap.
+  if (operands.addend && args.m > 1 && args.addend_row < args.n)
+    return false;
   return findEpilogue(args, operands).has_value();
 }
 
@@ -93,11 +95,24 @@ uint32_t cuda::getAlignment(const void *address) {
   return bits & -bits;
 }
 
-/// All properties that algorithms depend on, but for the device and the
-/// library, for people.
-static std::string describe(const tprt_gemm_args &args,
-                            const GemmOperands &operands, bool tf32,
-                            GemmForm form) {
+static const char *getName(int64_t activation) {
+  switch (activation) {
+  case TPRT_RELU:
+    return ", relu";
+  case TPRT_GELU:
+    return ", gelu";
+  case TPRT_GELU_TANH:
+    return ", gelu by tanh";
+  case TPRT_SILU:
+    return ", silu";
+  default:
+    return "";
+  }
+}
+
+std::string cuda::describeProduct(const tprt_gemm_args &args,
+                                  const GemmOperands &operands, bool tf32,
+                                  GemmForm form) {
   auto number = [](int64_t value) { return std::to_string(value); };
   auto layout = [&](const char *name, int64_t row, int64_t column) {
     return std::string(", ") + name +
@@ -125,10 +140,8 @@ static std::string describe(const tprt_gemm_args &args,
   }
   if (isFused && operands.bias)
     text += ", bias";
-  if (isFused && args.activation == TPRT_RELU)
-    text += ", relu";
-  if (isFused && args.activation == TPRT_GELU_TANH)
-    text += ", gelu by tanh";
+  if (isFused)
+    text += getName(args.activation);
   text += ", aligned to";
   for (const void *address :
        {operands.a, operands.b, static_cast<const void *>(operands.c),
@@ -158,10 +171,12 @@ GemmPlan::GemmPlan(cublasLtHandle_t handle, const tprt_gemm_args &args,
                                   /*columnStride=*/1),
                         transpose(args.m, args.n, args.c_row,
                                   /*columnStride=*/1)};
-  TPRT_BLAS(cublasLtMatmulDescCreate, &product, compute,
+  cublasLtMatmulDesc_t descriptor = nullptr;
+  TPRT_BLAS(cublasLtMatmulDescCreate, &descriptor, compute,
             type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F);
+  product.reset(descriptor);
   auto set = [&](int32_t attribute, auto value) {
-    TPRT_BLAS(cublasLtMatmulDescSetAttribute, product, attribute, &value,
+    TPRT_BLAS(cublasLtMatmulDescSetAttribute, descriptor, attribute, &value,
               sizeof(value));
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, operands[0].op);
@@ -174,19 +189,22 @@ GemmPlan::GemmPlan(cublasLtHandle_t handle, const tprt_gemm_args &args,
   int64_t batchStrides[] = {args.b_b1, args.a_b1,
                             hasAddend ? args.addend_b1 : args.c_b1, args.c_b1};
   for (size_t i = 0; i < 4; ++i) {
-    TPRT_BLAS(cublasLtMatrixLayoutCreate, &layouts[i], type, operands[i].rows,
+    cublasLtMatrixLayout_t layout = nullptr;
+    TPRT_BLAS(cublasLtMatrixLayoutCreate, &layout, type, operands[i].rows,
               operands[i].columns, operands[i].leadingDimension);
+    layouts[i].reset(layout);
     if (args.batch1 == 1)
       continue;
     auto count = static_cast<int32_t>(args.batch1);
-    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, layouts[i],
+    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, layout,
               CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof(count));
-    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, layouts[i],
+    TPRT_BLAS(cublasLtMatrixLayoutSetAttribute, layout,
               CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &batchStrides[i],
               sizeof(batchStrides[i]));
   }
   ask(given);
-  use.form = describe(args, given, tf32, form);
+  use.form = describeProduct(args, given, tf32, form);
+  use.library = "cuBLASLt " + blas.getVersion();
   use.epilogue = isFused ? "fused" : hasEpilogue(args, given) ? "own" : "none";
   use.numAlgorithms = algorithms.size();
 }
@@ -213,8 +231,9 @@ void GemmPlan::ask(const GemmOperands &operands) {
   cublasLtMatmulHeuristicResult_t results[maxAlgorithms] = {};
   int found = 0;
   status = blas.cublasLtMatmulAlgoGetHeuristic(
-      handle, product, layouts[0], layouts[1], layouts[2], layouts[3],
-      preference, maxAlgorithms, results, &found);
+      handle, product.get(), layouts[0].get(), layouts[1].get(),
+      layouts[2].get(), layouts[3].get(), preference, maxAlgorithms, results,
+      &found);
   for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS &&
         results[i].workspaceSize <= gemmWorkspaceBytes)
@@ -223,13 +242,12 @@ void GemmPlan::ask(const GemmOperands &operands) {
     status = CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-GemmPlan::~GemmPlan() {
-  const Blas &blas = Blas::get();
-  for (cublasLtMatrixLayout_t layout : layouts)
-    if (layout)
-      blas.cublasLtMatrixLayoutDestroy(layout);
-  if (product)
-    blas.cublasLtMatmulDescDestroy(product);
+void GemmPlan::Destroy::operator()(cublasLtMatmulDesc_t descriptor) const {
+  Blas::get().cublasLtMatmulDescDestroy(descriptor);
+}
+
+void GemmPlan::Destroy::operator()(cublasLtMatrixLayout_t layout) const {
+  Blas::get().cublasLtMatrixLayoutDestroy(layout);
 }
 
 cublasStatus_t GemmPlan::run(int64_t algorithm, const tprt_gemm_args &args,
@@ -238,7 +256,7 @@ cublasStatus_t GemmPlan::run(int64_t algorithm, const tprt_gemm_args &args,
   const Blas &blas = Blas::get();
   bool isFused = form == GemmForm::Fused;
   if (isFused && operands.bias)
-    TPRT_BLAS(cublasLtMatmulDescSetAttribute, product,
+    TPRT_BLAS(cublasLtMatmulDescSetAttribute, product.get(),
               CUBLASLT_MATMUL_DESC_BIAS_POINTER, &operands.bias,
               sizeof(operands.bias));
   // Scalars have the type in which products are scaled.
@@ -251,8 +269,9 @@ cublasStatus_t GemmPlan::run(int64_t algorithm, const tprt_gemm_args &args,
   bool adds = args.accumulate || addend;
   if (!addend)
     addend = args.accumulate ? operands.c : result;
-  return blas.cublasLtMatmul(
-      handle, product, alpha, operands.b, layouts[0], operands.a, layouts[1],
-      adds ? alpha : none, addend, layouts[2], result, layouts[3],
-      &algorithms[algorithm], workspace, gemmWorkspaceBytes, stream);
+  return blas.cublasLtMatmul(handle, product.get(), alpha, operands.b,
+                             layouts[0].get(), operands.a, layouts[1].get(),
+                             adds ? alpha : none, addend, layouts[2].get(),
+                             result, layouts[3].get(), &algorithms[algorithm],
+                             workspace, gemmWorkspaceBytes, stream);
 }

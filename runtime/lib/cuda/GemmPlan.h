@@ -8,6 +8,8 @@
 #include "cuda/Blas.h"
 #include "tprt/CudaOptions.h"
 
+#include <memory>
+
 namespace tprt::cuda {
 
 /// NVIDIA's recommendation for Hopper; enough for older architectures.
@@ -27,9 +29,6 @@ public:
   /// isn't f32, f64, f16 or bf16.
   GemmPlan(cublasLtHandle_t handle, const tprt_gemm_args &args,
            const GemmOperands &operands, bool tf32, GemmForm form);
-  ~GemmPlan();
-  GemmPlan(const GemmPlan &) = delete;
-  GemmPlan &operator=(const GemmPlan &) = delete;
 
   GemmForm getForm() const { return form; }
   /// CUBLAS_STATUS_SUCCESS, or why there is no algorithm.
@@ -45,18 +44,29 @@ public:
   GemmUse use; ///< what has been chosen
 
 private:
+  struct Destroy {
+    void operator()(cublasLtMatmulDesc_t descriptor) const;
+    void operator()(cublasLtMatrixLayout_t layout) const;
+  };
+
   void ask(const GemmOperands &operands);
 
   cublasLtHandle_t handle;
   GemmForm form;
-  cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t layouts[4] = {}; ///< of B, A, the addend and C
+  std::unique_ptr<cublasLtMatmulDescOpaque_t, Destroy> product;
+  /// Of B, A, the addend and C.
+  std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy> layouts[4];
   cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
   std::vector<cublasLtMatmulAlgo_t> algorithms;
 };
 
 /// The largest power of two up to 256 that divides the address.
 uint32_t getAlignment(const void *address);
+/// All properties of a product that cuBLASLt's algorithms depend on, but for the
+/// device and the library, for people. `form` says which operands are its own.
+std::string describeProduct(const tprt_gemm_args &args,
+                            const GemmOperands &operands, bool tf32,
+                            GemmForm form);
 /// Whether there are operations that follow the product's sums.
 bool hasEpilogue(const tprt_gemm_args &args, const GemmOperands &operands);
 /// Whether cuBLASLt has them, for some shapes at least.

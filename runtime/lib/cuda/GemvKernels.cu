@@ -10,20 +10,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Activations.cuh"
+#include "GemvArguments.h"
 #include "Warps.cuh"
 
 namespace tprt_kernels {
-
-constexpr int gemvThreads = 128, gemvWarps = gemvThreads / 32;
-
-/// GemvArguments of OwnKernels.h.
-struct GemvArguments {
-  tprt_gemm_args args;
-  const void *a, *b;
-  void *c;
-  const void *bias, *addend;
-  int32_t split;
-};
 
 /// Adds products of elements first, first + step, ... of the operands.
 /// Returns where it stopped, which leaves fewer than `numSteps` steps.

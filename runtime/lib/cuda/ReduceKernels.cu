@@ -6,18 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "ElementTypes.cuh"
+#include "ReduceArguments.h"
 
 namespace tprt_reductions {
 
-enum Reduction { Sum, Avg, Max, Min, Product };
+using tprt_kernels::ReduceArguments;
 
-/// ReduceArguments of OwnKernels.h.
-struct Arguments {
-  const void *operands[32];
-  void *results[32];
-  int64_t count, numVectors;
-  int32_t numOperands, numResults;
-};
+enum Reduction { Sum, Avg, Max, Min, Product };
 
 /// The type that elements accumulate in, and the conversions.
 template <typename T>
@@ -70,7 +65,8 @@ __device__ T combine(T a, T b) {
 /// Combines elements that one access can load, at indices i, i + stride, ... of
 /// such groups of elements. Their loads are in flight together.
 template <Reduction reduction, typename T, typename Group, int numGroups>
-__device__ void reduceGroups(const Arguments &a, int64_t i, int64_t stride) {
+__device__ void reduceGroups(const ReduceArguments &a, int64_t i,
+                             int64_t stride) {
   using Acc = typename Traits<T>::Acc;
   constexpr int size = sizeof(Group) / sizeof(T);
   Acc acc[numGroups][size];
@@ -124,7 +120,7 @@ struct Single {
 };
 
 template <Reduction reduction, typename T>
-__device__ void reduce(const Arguments &a) {
+__device__ void reduce(const ReduceArguments &a) {
   using Vector = tprt_kernels::Vector<T>;
   int64_t stride = int64_t(gridDim.x) * blockDim.x;
   int64_t first = int64_t(blockIdx.x) * blockDim.x + threadIdx.x, i = first;
@@ -164,8 +160,9 @@ using namespace tprt_reductions;
   TPRT_ORDERED_REDUCTIONS(KERNEL, uint8_t, i1) /* no sum, no average */
 
 #define TPRT_DEFINE_KERNEL(REDUCTION, NAME, T, DTYPE)                          \
-  extern "C" __global__ void __launch_bounds__(256, 3)                         \
-      tprt_reduce_##NAME##_##DTYPE(const __grid_constant__ Arguments a) {      \
+  extern "C" __global__ void __launch_bounds__(tprt_kernels::reduceThreads, 3) \
+      tprt_reduce_##NAME##_##DTYPE(                                            \
+          const __grid_constant__ ReduceArguments a) {                         \
     reduce<REDUCTION, T>(a);                                                   \
   }
 TPRT_REDUCTIONS(TPRT_DEFINE_KERNEL)

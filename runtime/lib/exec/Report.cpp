@@ -247,14 +247,17 @@ static json toJson(const GemmUses &uses) {
   json products = json::array();
   for (const GemmUse &use : uses.products) {
     json product = {{"form", use.form},
+                    {"library", use.library},
                     {"epilogue", use.epilogue},
-                    {"algorithm", use.algorithm},
-                    {"algorithms", use.numAlgorithms},
                     {"calls", use.calls}};
-    if (use.seconds > 0) {
-      product["seconds"] = use.seconds;
-      product["first_seconds"] = use.firstSeconds;
+    if (use.numAlgorithms > 0) {
+      product["algorithm"] = use.algorithm;
+      product["algorithms"] = use.numAlgorithms;
     }
+    if (use.seconds > 0)
+      product["seconds"] = use.seconds;
+    if (use.firstSeconds > 0)
+      product["first_seconds"] = use.firstSeconds;
     products.push_back(std::move(product));
   }
   json object = {{"file", uses.file}, {"products", std::move(products)}};

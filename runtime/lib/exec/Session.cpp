@@ -72,11 +72,12 @@ RankOutputs::~RankOutputs() = default;
 
 static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
                                           const CudaOptions &options,
-                                          const GemmOptions &gemm) {
+                                          const GemmOptions &gemm,
+                                          bool mayMeasure) {
   if (!artifact.getManifest().isForCuda)
     return std::make_shared<HostDevice>();
   std::shared_ptr<Device> device =
-      cuda::makeDevice(artifact.getDeviceCodes(), options, gemm);
+      cuda::makeDevice(artifact.getDeviceCodes(), options, gemm, mayMeasure);
   for (const OpInfo &op : artifact.getManifest().ops)
     if (op.kind == "gemm")
       cuda::checkProducts();
@@ -427,10 +428,8 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     gemm.file = impl->artifact->getPath() + ".gemm.json";
   bool hostsAll =
       static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize;
-  // Several processes must choose alike, so they don't measure.
-  if (manifest.isForCuda && !hostsAll)
-    gemm.maxSeconds = 0;
-  impl->device = makeDevice(*impl->artifact, impl->options.cuda, gemm);
+  impl->device =
+      makeDevice(*impl->artifact, impl->options.cuda, gemm, hostsAll);
   impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize,
                                     impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {

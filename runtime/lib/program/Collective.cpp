@@ -3,6 +3,8 @@
 
 #include "tprt/Collective.h"
 
+#include "support/Division.h"
+
 #include <algorithm>
 
 using namespace tprt;
@@ -120,7 +122,7 @@ int64_t tprt::getReceivedBytes(const Collective &collective, int64_t rank) {
     int64_t position =
         std::find(group.begin(), group.end(), rank) - group.begin();
     int64_t total = numElements(collective.operandShapes[rank]);
-    int64_t chunk = (total + n - 1) / n;
+    int64_t chunk = divideCeil(total, n);
     int64_t own = std::clamp<int64_t>(total - position * chunk, 0, chunk);
     elements = own * (n - 1) + total - own;
   } else {

@@ -3,6 +3,8 @@
 
 #include "tprt/Metrics.h"
 
+#include "support/Division.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdarg>
@@ -59,7 +61,7 @@ struct Axis {
 
 /// Means over ranges of steps, each placed at the last step of its range.
 static LossHistory condense(const LossHistory &losses) {
-  size_t group = (losses.size() + maxPoints - 1) / maxPoints;
+  size_t group = divideCeil(losses.size(), maxPoints);
   LossHistory means;
   for (size_t i = 0; i < losses.size(); i += group) {
     size_t end = std::min(i + group, losses.size());

@@ -119,121 +119,6 @@ TEST_P(CudaAttentionTest, NamesLimits) {
 }
 
 //===----------------------------------------------------------------------===//
-// Few rows
-//===----------------------------------------------------------------------===//
-
-/// The kernel of the last check, with its grid; empty if it was another one.
-static std::string getDecodeKernel() {
-  std::string last;
-  for (const std::string &call : fake::getCalls())
-    if (call.starts_with("cuLaunchKernel "))
-      last = call.substr(15, call.find(" block") - 15);
-  return last.starts_with("tprt_decode_") ? last : "";
-}
-
-TEST_P(CudaAttentionTest, FewRows) {
-  bool hasKernel = GetParam() != Dtype::F64;
-  AttentionRunner runner(AttentionLibrary::Own);
-  std::mt19937 generator(1);
-  auto draw = [&](std::initializer_list<int64_t> values) {
-    return values.begin()[generator() % values.size()];
-  };
-  for (int repeat = 0; repeat < 60; ++repeat) {
-    AttentionCase c{GetParam()};
-    c.rows = draw({1, 1, 2, 3, 8});
-    c.columns = draw({1, 7, 33, 150, 300, 1000});
-    c.depth = draw({8, 16, 64, 104, 128});
-    c.width = draw({8, 64, 128});
-    c.causal = generator() % 4 == 0;
-    c.mask = static_cast<int32_t>(
-        draw({TPRT_NO_MASK, TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK}));
-    c.maskPerRow = generator() % 2;
-    c.maskPerHead = generator() % 2;
-    c.hidesByNumbers = generator() % 4 == 0;
-    c.keyHeads = draw({1, 2, 3});
-    c.group = draw({1, 2, 4, 5});
-    c.isHeadMajor = generator() % 2;
-    runner.checkForward(c);
-    EXPECT_EQ(runner.getUse().library, "own");
-    EXPECT_EQ(getDecodeKernel() != "", hasKernel);
-  }
-}
-
-TEST(CudaAttention, SplitsTheColumnsOfFewRows) {
-  fake::reset();
-  AttentionRunner runner(AttentionLibrary::Own);
-  auto getKernel = [&](const AttentionCase &c) {
-    runner.checkForward(c);
-    return getDecodeKernel();
-  };
-  AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/700, 128, 128};
-  c.group = 4;
-  // Of each of four keys as many splits as have 64 columns, one step.
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_4 grid 44");
-  // No more blocks than run at once.
-  fake::getSettings().processors = 8;
-  AttentionRunner small(AttentionLibrary::Own);
-  small.checkForward(c);
-  EXPECT_EQ(getDecodeKernel(), "tprt_decode_bf16_16_4 grid 8");
-  fake::getSettings().sharedBytes = 99 << 10; // fewer than it needs
-  AttentionRunner other(AttentionLibrary::Own);
-  other.checkForward(c);
-  EXPECT_EQ(getDecodeKernel(), "");
-  fake::reset();
-  c.group = 5; // more queries than four
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 88");
-  c.rows = 3; // two tiles of queries
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_16_8 grid 128");
-  c.depth = 256;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_32_8 grid 128");
-  c.depth = c.width = 64;
-  EXPECT_EQ(getKernel(c), "tprt_decode_bf16_8_8 grid 128");
-  c.dtype = Dtype::F32;
-  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 128");
-  c.columns = 3;
-  EXPECT_EQ(getKernel(c), "tprt_decode_f32_16_8 grid 8");
-
-  // Other kernels.
-  c.rows = 9;
-  EXPECT_EQ(getKernel(c), "");
-  c = {Dtype::BF16, 1, 16, 12, 16};
-  EXPECT_EQ(getKernel(c), "");
-  c = {Dtype::F32, 1, 16, 132, 16};
-  EXPECT_EQ(getKernel(c), "");
-}
-
-TEST(CudaAttention, ChoosesForFewRows) {
-  fake::reset();
-  auto check = [](const AttentionCase &c, const std::string &library,
-                  const std::string &reason) {
-    AttentionRunner runner;
-    runner.checkForward(c);
-    EXPECT_EQ(runner.getUse().library, library);
-    EXPECT_EQ(runner.getUse().reason, reason);
-    EXPECT_EQ(getDecodeKernel() != "", library == "own");
-  };
-  AttentionCase c{Dtype::BF16, /*rows=*/1, /*columns=*/70, 64, 64};
-  check(c, "cuDNN 9.19.0", "");
-  for (int32_t mask : {TPRT_ADDED_MASK, TPRT_BOOLEAN_MASK}) {
-    c.mask = mask;
-    check(c, "own", "few rows with a mask");
-  }
-  c.mask = TPRT_NO_MASK;
-  c.dtype = Dtype::F32;
-  check(c, "own", "it is neither f16 nor bf16");
-}
-
-/// The counters of the blocks that are done are 0 again, also in a replay.
-TEST(CudaAttention, FewRowsAgain) {
-  fake::reset();
-  AttentionRunner runner(AttentionLibrary::Own);
-  AttentionCase c{Dtype::F16, 1, 800, 64, 64};
-  for (int repeat = 0; repeat < 3; ++repeat)
-    runner.checkForward(c);
-  EXPECT_EQ(fake::countCalls("cuMemsetD8Async"), 1u);
-}
-
-//===----------------------------------------------------------------------===//
 // cuDNN
 //===----------------------------------------------------------------------===//
 
@@ -307,6 +192,9 @@ TEST(CudaAttention, CuDnnOrAnError) {
             "heads, 9 rows, 16 columns, depth 8, width 16): it is neither f16 "
             "nor bf16");
   EXPECT_EQ(fake::countCalls("cuLaunchKernel"), 0u);
+  // What has failed leaves nothing behind.
+  EXPECT_EQ(runner.getStream().getAttentionUses().size(), 1u);
+  runner.checkForward({});
 }
 
 static std::string getReason(const AttentionCase &c, int64_t offset = 0) {
@@ -408,7 +296,8 @@ TEST(CudaAttention, BooleanMaskAsAddedOne) {
   AttentionCase c{.columns = 13, .mask = TPRT_BOOLEAN_MASK};
   tprt_attention_args args = c.makeArgs().attention;
   auto check = [&](int64_t row, int64_t sequence, int64_t key, int64_t head) {
-    tprt_attention_strides strides = cuda::layOutAddedMask(args);
+    cuda::AddedMask mask = cuda::layOutAddedMask(args);
+    const tprt_attention_strides &strides = mask.strides;
     EXPECT_EQ(strides.col, 1);
     EXPECT_EQ(strides.row, row);
     EXPECT_EQ(strides.batch[5], sequence);
@@ -459,7 +348,25 @@ TEST(CudaAttention, GradientOfManyScores) {
   ASSERT_EQ(calls.offsets.size(), 6u);
   EXPECT_EQ(calls.offsets[5].at(cuda::DnnKey),
             args.key.batch[5] + 8 * args.key.batch[6]);
+  // As many sequences as fit, if all heads of one do.
+  c.keyHeads = 2;
+  all = c.makeArgs();
+  all.attention.batch[4] = 6;
+  for (tprt_attention_strides *strides :
+       {&all.attention.query, &all.attention.key, &all.attention.value,
+        &all.attention.output, &all.query_gradient, &all.key_gradient,
+        &all.value_gradient})
+    strides->batch[4] = 2 * strides->batch[5];
+  calls = map();
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,
+            (Sizes{2, 2, 8192, 64}));
+  EXPECT_EQ(calls.attention.operands.at(cuda::DnnStatistics).sizes,
+            (Sizes{2, 2, 8192, 1}));
+  ASSERT_EQ(calls.offsets.size(), 6u);
+  EXPECT_EQ(calls.offsets[5].at(cuda::DnnKey), 10 * args.key.batch[5]);
   // A head with more than the limit is a call of its own.
+  c.keyHeads = 12;
+  all = c.makeArgs();
   all.attention.columns *= 8;
   calls = map();
   EXPECT_EQ(calls.attention.operands.at(cuda::DnnQuery).sizes,

@@ -140,6 +140,13 @@ TEST_P(CudaGemmTest, Epilogues) {
        {0, 0, 1, 1, 1, 7, 3, 99, 1, 0, 0, 7, 1, 0, 0, 99, 0, 0, 0, 99, 0, 0},
        false,
        true});
+  // cuBLASLt doesn't have this.
+  size_t kernels = fake::countCalls("cuLaunchKernel tprt_epilogue");
+  run({"one row for all",
+       {0, 0, 1, 1, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0},
+       false,
+       true});
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_epilogue"), kernels + 1);
 }
 
 /// The fake cuBLASLt has none for a single row. Sums are rounded before and
@@ -229,6 +236,33 @@ TEST_P(CudaGemmTest, FewRows) {
   bool isDouble = GetParam() == Dtype::F64;
   EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), isDouble ? 0u : 40u);
   EXPECT_EQ(fake::countCalls("cublasLtMatmul ") == 0, !isDouble);
+}
+
+/// The report has them as cuBLASLt's.
+TEST(CudaGemm, ListsProductsOfFewRows) {
+  fake::reset();
+  tprt_device_code code = {};
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+  DeviceStream &stream = *device->getStream(0);
+  auto memory = device->allocate(4096);
+  tprt_gemm_args args = {TPRT_F32, 0, 1, 1, 2,  16, 8, 8,         1, 0, 0,
+                         1,        8, 0, 0, 16, 0,  0, TPRT_SILU, 0, 0, 0};
+  GemmOperands operands{memory.get(), memory.get() + 1024, memory.get() + 2048};
+  for (int run = 0; run < 2; ++run) {
+    stream.beginRun();
+    stream.gemm(args, operands);
+    stream.gemm(args, operands);
+    stream.endRun();
+    stream.finish([](auto) {});
+    EXPECT_EQ(stream.getGemmUses().products,
+              (std::vector<GemmUse>{
+                  {.form = "f32, 2 x 16 x 8 (m x n x k), A by rows of 8, B by "
+                           "columns of 8, C by rows of 16, silu, aligned to "
+                           "256 256 256",
+                   .library = "own",
+                   .epilogue = "fused",
+                   .calls = 2}}));
+  }
 }
 
 /// Enough blocks for all multiprocessors, and several columns for each.
@@ -333,6 +367,24 @@ TEST(CudaGemm, NamesWhatFails) {
   fake::failCall("cublasLtMatmulAlgoGetHeuristic", 15);
   EXPECT_EQ(errorOf(run),
             "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_NOT_SUPPORTED");
+  // What has failed leaves nothing behind.
+  EXPECT_TRUE(stream.getGemmUses().products.empty());
+  stream.beginRun();
+  // Only a product that cuBLASLt doesn't support is computed in another way.
+  operands.bias = data.get();
+  fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13);
+  EXPECT_EQ(errorOf(run),
+            "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_EXECUTION_FAILED");
+  fake::failCall("cublasLtMatmul", 15);
+  fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13, /*skip=*/1);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    EXPECT_EQ(errorOf(run),
+              "cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_EXECUTION_FAILED");
+    fake::failCall("cublasLtMatmul", 15);
+    fake::failCall("cublasLtMatmulAlgoGetHeuristic", 13);
+  }
+  fake::reset();
+  operands.bias = nullptr;
   fake::failCall("cublasLtMatmul", 13);
   EXPECT_EQ(errorOf(run), "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
   args.activation = 5;
@@ -351,124 +403,30 @@ TEST(CudaGemm, NamesWhatFails) {
   fake::reset();
 }
 
-namespace {
-
-/// Products whose algorithms are measured.
-class CudaGemmAlgorithms : public testing::Test {
-protected:
-  void SetUp() override {
-    fake::reset();
-    fake::getSettings().fastestAlgorithm = 2;
-  }
-  void TearDown() override { fake::reset(); }
-
-  /// Runs a product on a device of its own. C was `before`, all elements of A
-  /// and B are 1.
-  GemmUses run(bool accumulates = false, bool hasAddend = false,
-               double maxSeconds = 0.3) {
-    GemmOptions options{.library = {}, .file = file, .maxSeconds = maxSeconds};
-    std::shared_ptr<Device> device = cuda::makeDevice({&code}, {}, options);
-    DeviceStream &stream = *device->getStream(0);
-    std::vector<std::shared_ptr<std::byte>> data;
-    for (double value : {1.0, 1.0, 10.0, 100.0}) {
-      data.push_back(device->allocate(256));
-      device->fill(Dtype::F32, value, data.back().get(), 64);
-    }
-    tprt_gemm_args args = {0, accumulates, 1, 1, 4, 4, 3, 3, 1, 0,
-                           0, 4,           1, 0, 0, 4, 0, 0, 0, 4};
-    stream.beginRun();
-    stream.gemm(args, {data[0].get(), data[1].get(), data[2].get(), nullptr,
-                       hasAddend ? data[3].get() : nullptr});
-    stream.endRun();
-    stream.finish([](auto) {});
-    float result = 0;
-    device->read(data[2].get(), Dtype::F32, {1}, makeBox({0}, {1}),
-                 reinterpret_cast<std::byte *>(&result));
-    EXPECT_EQ(result, 3 + (accumulates ? 10 : 0) + (hasAddend ? 100 : 0));
-    return stream.getGemmUses();
-  }
-
-  TestDirectory directory;
-  std::string file = directory / "choices.json";
+TEST(CudaGemm, DestroysWhatItHasMade) {
+  fake::reset();
   tprt_device_code code = {};
-};
-
-} // namespace
-
-TEST_F(CudaGemmAlgorithms, FastestOneIsKept) {
-  GemmUses uses = run();
-  ASSERT_EQ(uses.products.size(), 1u);
-  EXPECT_EQ(uses.file, file);
-  EXPECT_EQ(uses.note, "");
-  GemmUse use = uses.products[0];
-  EXPECT_EQ(use.form,
-            "f32, 4 x 4 x 3 (m x n x k), A by rows of 3, B by rows of 4, C by "
-            "rows of 4, aligned to 256 256 256");
-  EXPECT_EQ(use.epilogue, "none");
-  EXPECT_EQ(use.algorithm, 2);
-  EXPECT_EQ(use.numAlgorithms, 3);
-  EXPECT_EQ(use.calls, 1);
-  EXPECT_GT(use.seconds, 0);
-  EXPECT_GT(use.firstSeconds, use.seconds);
-  size_t calls = fake::countCalls("cublasLtMatmul ");
-  EXPECT_GT(calls, 5u);
-  // Another process takes it from the file.
-  GemmUses again = run();
-  EXPECT_EQ(again.products, uses.products);
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), calls + 1);
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul 2 "),
-            fake::countCalls("cublasLtMatmul 2 stream"));
-  // Another version of the library has other algorithms.
-  fake::getSettings().blasVersion = 130200;
-  fake::getSettings().fastestAlgorithm = 1;
-  EXPECT_EQ(run().products.at(0).algorithm, 1);
-  fake::getSettings().blasVersion = 130100;
-  EXPECT_EQ(run().products.at(0).algorithm, 2); // both are in the file
-}
-
-TEST_F(CudaGemmAlgorithms, MeasuringKeepsWhatIsAddedTo) {
-  EXPECT_EQ(run(/*accumulates=*/true).products.at(0).algorithm, 2);
-  EXPECT_EQ(run(false, /*hasAddend=*/true).products.at(0).algorithm, 2);
-}
-
-TEST_F(CudaGemmAlgorithms, OnlyWhatCanBeKeptIsMeasured) {
-  std::string first =
-      "; products without a stored choice use cuBLASLt's first algorithm";
-  std::string path = file;
-  file = directory / "nothing/choices.json";
-  GemmUses uses = run();
-  EXPECT_EQ(uses.note, "'" + file + "' can't be written" + first);
-  EXPECT_EQ(uses.products.at(0).algorithm, 0);
-  file = path;
-  uses = run(false, false, /*maxSeconds=*/0);
-  EXPECT_EQ(uses.note,
-            "not measured, because several processes share the ranks" + first);
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 2u);
-  file = "";
-  EXPECT_EQ(run().note, "");
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 3u);
-}
-
-TEST_F(CudaGemmAlgorithms, FilesThatAreWrong) {
-  directory.write("choices.json", "{}");
-  GemmUses uses = run();
-  EXPECT_TRUE(contains(uses.note, "'" + file + "' holds no choices: "));
-  EXPECT_EQ(uses.products.at(0).algorithm, 2);
-  EXPECT_EQ(run().note, ""); // it was replaced
-  // A position that isn't in the list.
-  std::string text = readFile(file);
-  size_t at = text.find("\"algorithm\": 2");
-  ASSERT_NE(at, std::string::npos);
-  directory.write("choices.json", text.replace(at, 14, "\"algorithm\": 7"));
-  uses = run();
-  EXPECT_TRUE(contains(uses.note, "'algorithm' is 7, of 3"));
-  EXPECT_EQ(uses.products.at(0).algorithm, 2);
-}
-
-/// An algorithm that fails once isn't measured again.
-TEST_F(CudaGemmAlgorithms, OneThatFailsIsOut) {
-  fake::failCall("cublasLtMatmul", 15, /*skip=*/2);
-  GemmUse use = run().products.at(0);
-  EXPECT_NE(use.algorithm, 2);
-  EXPECT_EQ(use.numAlgorithms, 3);
+  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
+  DeviceStream &stream = *device->getStream(0);
+  auto data = device->allocate(1024);
+  tprt_gemm_args args = {0, 0, 1, 2, 5, 7, 3, 3, 1, 0, 0, 7, 1, 0, 0, 7, 0, 35};
+  GemmOperands operands{data.get(), data.get(), data.get() + 512};
+  stream.gemm(args, operands);
+  size_t before = fake::getNumObjects();
+  for (auto [function, numCalls] :
+       {std::pair("cublasLtMatmulDescCreate", 1),
+        {"cublasLtMatmulDescSetAttribute", 2},
+        {"cublasLtMatrixLayoutCreate", 4},
+        {"cublasLtMatrixLayoutSetAttribute", 8},
+        {"cublasLtMatmulPreferenceCreate", 1},
+        {"cublasLtMatmulPreferenceSetAttribute", 5}})
+    for (int skip = 0; skip < numCalls; ++skip) {
+      fake::failCall(function, 13, skip);
+      ++args.c_row; // another product
+      EXPECT_EQ(errorOf([&] { stream.gemm(args, operands); }),
+                std::string(function) + ": CUBLAS_STATUS_EXECUTION_FAILED");
+      EXPECT_EQ(fake::getNumObjects(), before) << function << " " << skip;
+    }
+  stream.finish([](auto) {});
+  fake::reset();
 }

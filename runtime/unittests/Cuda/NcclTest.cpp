@@ -285,6 +285,27 @@ TEST_F(NcclSession, RunsWhereNothingCanBeRegistered) {
   }
 }
 
+/// Each rank is a group of its own, so the world is split.
+TEST_F(NcclSession, GivesUpASplitThatDoesNotReturn) {
+  fake::getSettings().hangingCall = "ncclCommSplit";
+  Collective c{.kind = CollectiveKind::AllReduce, .dtype = Dtype::F32};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(2, Shape{4});
+  c.groups = {{0}, {1}};
+  Manifest manifest;
+  manifest.worldSize = 2;
+  manifest.collectives = {c};
+  std::vector<Job> jobs = makeJobs(2);
+  runThreads(2, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(60));
+    CommunicatorOptions options;
+    options.device = getDevice(rank);
+    options.timeout = seconds(1);
+    EXPECT_TRUE(
+        contains(errorOf([&] { makeNccl(connection)(manifest, options); }),
+                 "ncclCommSplit hasn't returned for 1 s"));
+  });
+}
+
 /// A call that never returns ends the job.
 TEST_F(NcclSession, GivesUpCallsThatDoNotReturn) {
   for (const char *function : {"ncclCommInitRank", "ncclCommWindowRegister"}) {

@@ -7,6 +7,7 @@
 #include "Fake.h"
 #include "TestUtils.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <numeric>
 #include <thread>
@@ -164,6 +165,37 @@ TEST_F(DeviceTest, LaunchesWithinLimits) {
   EXPECT_EQ(set(kernel, attribute, 228 << 10), invalidValue);
   EXPECT_EQ(set(kernel, attribute, 64 << 10), 0);
   EXPECT_EQ(unload(module), 0);
+}
+
+/// Streams that need different amounts of shared memory don't take it from each
+/// other.
+TEST_F(DeviceTest, StreamsShareKernels) {
+  void *program = ::dlopen(CUDA_PROGRAM, RTLD_NOW);
+  ASSERT_NE(program, nullptr);
+  auto *toys = static_cast<const tprt_device_code *>(
+      ::dlsym(program, "tprt_device_code"));
+  device = cuda::makeDevice({toys}, {});
+  DeviceStream &first = *device->getStream(0), &second = *device->getStream(1);
+  auto data = device->allocate(64 * 4), result = device->allocate(4);
+  device->fill(Dtype::F32, 1, data.get(), 64);
+  void *addresses[] = {data.get(), result.get()};
+  void *arguments[] = {&addresses[0], &addresses[1]};
+  auto launch = [&](DeviceStream &stream, uint32_t sharedBytes) {
+    constexpr int32_t sum = 2;
+    stream.beginRun();
+    stream.launch(sum, {{1, 1, 1}, {64, 1, 1}, sharedBytes}, arguments);
+    stream.endRun();
+    stream.finish([](auto) {});
+  };
+  launch(first, 100 << 10);
+  launch(second, 60 << 10);
+  launch(first, 100 << 10);
+  launch(second, 0);
+  EXPECT_EQ(fake::countCalls("cuFuncSetAttribute sum"), 1u);
+  EXPECT_EQ(read(result, 1), std::vector<float>{64});
+  EXPECT_EQ(errorOf([&] { launch(first, 228 << 10); }),
+            "kernel 'sum': cuFuncSetAttribute: as the fake device says "
+            "(CUDA_ERROR_INVALID_VALUE)");
 }
 
 TEST_F(DeviceTest, StreamsWaitForEvents) {
@@ -334,9 +366,33 @@ TEST_F(DeviceTest, SaysWhatIsNotFreed) {
   fake::failCall("cuMemFree", 1);
   device->allocate(64);
   EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
-            "device 0 ('fake device') failed to free a resource:  "
+            "device 0 ('fake device') failed to free a resource: "
             "cuMemFree: as the fake device says (CUDA_ERROR_INVALID_VALUE)");
   stream.finish([](auto) {}); // once
+}
+
+/// An index out of range is reported first.
+TEST_F(DeviceTest, SaysWhatIsNotFreedInTheNextRun) {
+  const char *sites[] = {"a: gather"};
+  code.num_sites = 1;
+  code.sites = sites;
+  DeviceStream &stream = *device->getStream(0);
+  stream.beginRun();
+  tprt_device_error *record = stream.getErrorRecord();
+  stream.fill(&record->site, 0, 4, 1);
+  stream.fill(&record->index, 7, 4, 1);
+  stream.fill(&record->bound, 3, 4, 1);
+  for (int64_t *field : {&record->index, &record->bound})
+    stream.fill(reinterpret_cast<int32_t *>(field) + 1, 0, 4, 1);
+  stream.endRun();
+  fake::failCall("cuMemFree", 1);
+  device->allocate(64);
+  EXPECT_EQ(errorOf([&] { stream.finish([](auto) {}); }),
+            "a: gather: index 7 is out of range [0, 3)");
+  stream.beginRun();
+  stream.endRun();
+  EXPECT_TRUE(contains(errorOf([&] { stream.finish([](auto) {}); }),
+                       "failed to free a resource"));
 }
 
 TEST_F(DeviceTest, KeepsOutgrownMemoryWhileItMayBeUsed) {
@@ -390,6 +446,22 @@ TEST_F(DeviceTest, ChoosesAnImage) {
       errorOf([&] { cuda::makeDevice({&code}, {}); }),
       "the device's code has no kernel 'tprt_reduce_sum_f33': as the fake "
       "device says (CUDA_ERROR_NOT_FOUND)");
+}
+
+/// The runtime's own kernels aren't a program's.
+TEST_F(DeviceTest, NamesItsOwnKernels) {
+  auto data = device->allocate(64);
+  fake::failCall("cuModuleLoadDataEx", 209);
+  fake::failCall("cuModuleLoadDataEx", 209);
+  EXPECT_EQ(errorOf([&] {
+              device->getStream(0)->reduce(Reduction::Sum, Dtype::F32,
+                                           {data.get()}, {data.get()}, 1);
+            }),
+            "cannot load the machine code of libtprt's own kernels on device 0 "
+            "('fake device'): as the fake device says "
+            "(CUDA_ERROR_NO_BINARY_FOR_GPU)\ncannot load the PTX of libtprt's "
+            "own kernels on device 0 ('fake device'): as the fake device says "
+            "(CUDA_ERROR_NO_BINARY_FOR_GPU)");
 }
 
 /// Cubins of the same major architecture, the best one first, then PTX, until

@@ -21,6 +21,7 @@
 
 #include "comm/local/LocalWorld.h"
 #include "device/Device.h"
+#include "support/Division.h"
 
 #include <algorithm>
 #include <utility>
@@ -82,7 +83,7 @@ void Participant::reduceScatter(std::byte *dst) {
 void Participant::allReduce() {
   int64_t total = plan.resultBytes / elementBytes;
   int64_t n = published.size();
-  int64_t chunk = (total + n - 1) / n;
+  int64_t chunk = divideCeil(total, n);
   auto getBegin = [&](int64_t p) { return std::min(p * chunk, total); };
   auto getSize = [&](int64_t p) { return getBegin(p + 1) - getBegin(p); };
 
