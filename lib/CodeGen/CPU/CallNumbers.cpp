@@ -24,11 +24,9 @@ LogicalResult CallNumbers::extendTables(ModuleOp module) {
     function.walk([&](Operation *op) {
       if (auto mark = dyn_cast<tprt::MarkOp>(op))
         counts.marks = std::max<int64_t>(counts.marks, mark.getIndex() + 1);
-      if (isa<tprt::CollectiveOp, tprt::CollectiveStartOp,
-              tprt::CollectiveWaitOp>(op))
+      if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
         counts.collectives =
-            std::max(counts.collectives,
-                     op->getAttrOfType<IntegerAttr>("id").getInt() + 1);
+            std::max(counts.collectives, collective.getId() + 1);
     });
     SmallVector<BlockArgument> tables = getArguments(function, Role::Numbers);
     if (tables.empty()) {

@@ -45,6 +45,11 @@ struct Sequence {
   SmallVector<Origin> origins;
   /// Equal for sequences that one function may replace.
   std::vector<size_t> signature;
+
+  /// Where the number of `collective` is among those of the sequence.
+  int64_t getPlace(tprt::CollectiveCallOpInterface collective) const {
+    return llvm::find(collectives, collective.getId()) - collectives.begin();
+  }
 };
 
 /// Whether sequences clone `op`, which takes no operands, instead of taking its
@@ -52,13 +57,6 @@ struct Sequence {
 bool isCloned(Operation *op) {
   return op && op->getNumOperands() == 0 &&
          (op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op));
-}
-
-IntegerAttr getCollectiveId(Operation *op) {
-  if (!isa<tprt::CollectiveOp, tprt::CollectiveStartOp, tprt::CollectiveWaitOp>(
-          op))
-    return {};
-  return op->getAttrOfType<IntegerAttr>("id");
 }
 
 /// Whether a function may take `type` as a buffer.
@@ -218,11 +216,9 @@ std::optional<Sequence> Outliner::describe(size_t begin, size_t period) {
     if (!isPlain(op) || !describeOperands(op, begin, sequence) ||
         !describeResults(op, begin, sequence))
       return std::nullopt;
-    if (IntegerAttr id = getCollectiveId(op)) {
-      sequence.collectives.insert(id.getInt());
-      sequence.signature.push_back(
-          llvm::find(sequence.collectives, id.getInt()) -
-          sequence.collectives.begin());
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op)) {
+      sequence.collectives.insert(collective.getId());
+      sequence.signature.push_back(sequence.getPlace(collective));
     }
     llvm::append_range(sequence.origins, getOrigins(op));
     sequence.signature.push_back(sequence.origins.size());
@@ -277,10 +273,9 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
           isCloned(producer) && !mapping.contains(operand))
         builder.clone(*producer, mapping);
     Operation *clone = builder.clone(*op, mapping);
-    if (IntegerAttr id = getCollectiveId(op))
-      clone->setAttr("id", builder.getI64IntegerAttr(
-                               llvm::find(sequence.collectives, id.getInt()) -
-                               sequence.collectives.begin()));
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
+      cast<tprt::CollectiveCallOpInterface>(clone).setId(
+          sequence.getPlace(collective));
   }
   for (OpResult output : sequence.outputs)
     bufferization::MaterializeInDestinationOp::create(
@@ -366,17 +361,17 @@ SmallVector<RepeatedOps> Outliner::find(size_t minSaved) {
     ops.push_back(&op);
   }
   // What the collectives' numbers are doesn't matter to the classes.
-  SmallVector<std::pair<Operation *, IntegerAttr>> ids;
+  SmallVector<std::pair<tprt::CollectiveCallOpInterface, int64_t>> ids;
   for (Operation *op : ops)
-    if (IntegerAttr id = getCollectiveId(op)) {
-      ids.push_back({op, id});
-      op->setAttr("id", builder.getI64IntegerAttr(0));
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op)) {
+      ids.push_back({collective, collective.getId()});
+      collective.setId(0);
     }
   for (Operation *op : ops)
     classes.push_back(getClass(op));
   SmallVector<RepeatedOps> found = findRepeatedOps(ops, classes, minSaved);
-  for (auto [op, id] : ids)
-    op->setAttr("id", id);
+  for (auto [collective, id] : ids)
+    collective.setId(id);
   return found;
 }
 
