@@ -13,6 +13,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/ConstantBuffers.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -230,13 +231,16 @@ class CreateEntryPoint
         return failure();
       described.push_back(*tensor);
     }
-    getOperation()->setAttr(
+    ModuleOp module = getOperation();
+    module->setAttr(
         kManifestAttr,
         b.getDictionaryAttr({{"world_size", b.getI64IntegerAttr(getNumRanks())},
                              {"mesh", describeMesh(b)},
                              {"inputs", *inputs},
                              {"parameters", b.getArrayAttr(described)},
                              {"outputs", *outputs}}));
+    if (Attribute constants = module->removeAttr(kConstantsAttr))
+      setManifestEntry(module, "constants", constants);
     return success();
   }
 
