@@ -118,10 +118,14 @@ class CreateEntryPoint
       return function.emitError("'@")
              << function.getName()
              << "' has several blocks, a program is straight-line code";
+    // As an attribute of its own, as tp.constraint, or as a discardable one.
+    auto hasSharding = [](Operation *op) {
+      return op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr) ||
+             isa_and_present<ShardingAttr>(op->getAttr("sharding"));
+    };
     WalkResult walked = function.walk([&](Operation *op) {
-      if (isa<RedistributeOp>(op) ||
-          (!isa<nn::ParameterOp, nn::AssignOp, func::FuncOp>(op) &&
-           (op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr)))) {
+      if (!isa<nn::ParameterOp, nn::AssignOp, func::FuncOp>(op) &&
+          hasSharding(op)) {
         op->emitError("'") << op->getName()
                            << "' isn't partitioned: " << kGlobalLevelHint;
         return WalkResult::interrupt();
