@@ -1,6 +1,7 @@
 //===- OutlineRepeats.cpp - Functions of ops that a program repeats -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CodeGen/NNToLinalg/LookupLowering.h"
 #include "Origin.h"
 #include "RepeatedOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -70,12 +71,6 @@ bool isTensor(Type type) {
 bool isPlain(Operation *op) {
   if (isa_and_present<bufferization::BufferizationDialect>(op->getDialect()))
     return false;
-  for (Value operand : op->getOperands()) {
-    auto element = dyn_cast<IntegerType>(getElementTypeOrSelf(operand));
-    // The FQN is in the error about an index.
-    if (isa<ShapedType>(operand.getType()) && element && element.getWidth() > 1)
-      return false;
-  }
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   return captured.empty();
@@ -152,9 +147,11 @@ bool Outliner::describeOperands(Operation *op, size_t begin,
           isa_and_present<tprt::CollectiveStartOp>(producer))
         return false;
       sequence.inputs.insert(operand);
-      llvm::append_values(signature, size_t(3),
-                          size_t(llvm::find(sequence.inputs, operand) -
-                                 sequence.inputs.begin()));
+      llvm::append_values(
+          signature, size_t(3),
+          size_t(llvm::find(sequence.inputs, operand) -
+                 sequence.inputs.begin()),
+          size_t(nnlinalg::getInputName(operand).getAsOpaquePointer()));
     }
   }
   return true;
@@ -247,15 +244,19 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
           kRoleAttr, builder.getStringAttr(stringifyRole(Role::Rank))))};
   IRMapping mapping;
   mapping.map(rank, body->addArgument(rank.getType(), loc));
-  auto addBuffer = [&](Value tensor) {
-    attributes.push_back(builder.getDictionaryAttr({}));
+  auto addBuffer = [&](Value tensor, StringAttr name = {}) {
+    NamedAttrList named;
+    if (name)
+      named.set(kNameAttr, name);
+    attributes.push_back(named.getDictionary(builder.getContext()));
     auto type = cast<RankedTensorType>(tensor.getType());
     return body->addArgument(
         MemRefType::get(type.getShape(), type.getElementType()), loc);
   };
   builder.setInsertionPointToEnd(body);
   auto read = [&](Value tensor, bool writable) {
-    Value buffer = addBuffer(tensor);
+    // Errors about indices name the input.
+    Value buffer = addBuffer(tensor, nnlinalg::getInputName(tensor));
     mapping.map(tensor, bufferization::ToTensorOp::create(
                             builder, loc, tensor.getType(), buffer,
                             /*restrict=*/true, writable));
