@@ -53,4 +53,13 @@ inline const CLI::Validator isExactNumber(
     },
     "");
 
+/// Rejects the name that stands for the standard output.
+inline const CLI::Validator isDirectoryName(
+    [](std::string &text) -> std::string {
+      return text == "-" ? "'-' is the standard output, where a directory is "
+                           "needed; './-' names one"
+                         : "";
+    },
+    "");
+
 #endif // TP_TOOLS_USAGE_H

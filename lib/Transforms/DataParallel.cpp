@@ -30,6 +30,7 @@ public:
     for (auto function : model.getOps<FunctionOpInterface>())
       if (!function.isExternal())
         splitInputs(function);
+    model.walk([&](AssignOpInterface op) { written.insert(op.getFqnAttr()); });
     model.walk(
         [&](ParameterOpInterface parameter) { placeParameter(parameter); });
   }
@@ -77,6 +78,10 @@ private:
   void placeParameter(ParameterOpInterface parameter) {
     RankedTensorType type = parameter.getType();
     auto whole = parameter->getAttrOfType<ShardingAttr>(kShardingAttr);
+    // The propagation places what the model writes: a cache follows the batch.
+    if (!whole && parameter->hasAttr(kBufferAttr) &&
+        written.contains(parameter.getFqnAttr()))
+      return;
     if (!whole)
       whole = ShardingAttr::getReplicated(meshRef, type.getRank());
     SmallVector<AxisRefAttr> axes;
@@ -114,6 +119,7 @@ private:
   const plan::PlanFile &plan;
   MeshOp mesh;
   FlatSymbolRefAttr meshRef;
+  llvm::DenseSet<StringAttr> written; ///< FQNs
 };
 
 } // namespace

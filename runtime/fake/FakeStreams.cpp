@@ -111,8 +111,9 @@ EXPORT cuStreamDestroy_v2(CUstream stream) {
     return result;
   if (getDevice().streams.erase(stream) == 0)
     return INVALID_HANDLE;
-  // Keeps the stream, because events may still need its counts.
-  static std::vector<std::unique_ptr<CUstream_st>> destroyed;
+  // Keeps the stream, because events may still need its counts. The list
+  // outlives devices that are freed at exit.
+  static auto &destroyed = *new std::vector<std::unique_ptr<CUstream_st>>;
   destroyed.emplace_back(stream);
   stream->queue.clear();
   stream->numDone = stream->numEnqueued;

@@ -235,9 +235,9 @@ TEST(Generator, RefusesBadArguments) {
 TEST(Generator, PromptsOfOneLengthNeedNoMask) {
   json manifest = makeGenerateManifest(1, true);
   Session masked(loadGenerate(manifest), makeGenerateWeights());
-  EXPECT_TRUE(contains(
-      errorOf([&] { Generator(masked, {.cacheSize = 3}); }),
-      "a cache of 3 tokens is given, but input 'attention_mask' is 2x14xi64"));
+  EXPECT_EQ(errorOf([&] { Generator(masked, {.cacheSize = 3}); }),
+            "a cache of 3 tokens is given, expected 14 (the size of input "
+            "'attention_mask', 2x14xi64)");
   for (json &program : manifest["programs"]) {
     program["inputs"].erase(3);
     program["entries"] = json::array({"one_1"}); // isn't called
@@ -303,6 +303,16 @@ TEST(Generator, ExplainsWhyProgramsDontGenerate) {
   EXPECT_TRUE(contains(getError(stateless),
                        "program 'one' updates no parameter, so it keeps no "
                        "cache from token to token"));
+  Session cached(loadGenerate(manifest), makeGenerateWeights());
+  EXPECT_EQ(errorOf([&] { Generator(cached, {.cacheSize = places + 1}); }),
+            "a cache of 15 tokens is given, expected at most 14 (dimension 2 "
+            "of 'key_cache_0', 1x1x14x1xf32)");
+  json renamed = manifest; // its dimension 2 may be anything
+  renamed["parameters"][0]["name"] = "keys";
+  Session unknown(loadGenerate(renamed), makeGenerateWeights());
+  EXPECT_EQ(Generator(unknown).getCacheSize(), places);
+  EXPECT_EQ(Generator(unknown, {.cacheSize = places + 1}).getCacheSize(),
+            places + 1);
   json flat = manifest;
   flat["parameters"][0] = makeTensorInfo("key_cache_0", "f32", {1, places}, 1);
   flat["parameters"][0]["updated"] = true;

@@ -67,6 +67,10 @@ func.func @main(%x: tensor<4x6xf32>, %s: tensor<f32>) -> tensor<4x6xf32> {
   %f = nn.parameter "frozen" frozen : tensor<6xf32>
   // CHECK: nn.parameter "buffer" frozen {tp.buffer, tp.sharding = #tp.sharding<@mesh, [{}]>}
   %b = nn.parameter "buffer" frozen {tp.buffer} : tensor<6xf32>
+  // The propagation places a buffer that the model writes.
+  // CHECK: nn.parameter "cache" frozen {tp.buffer} :
+  %c = nn.parameter "cache" frozen {tp.buffer} : tensor<4x6xf32>
+  nn.assign "cache", %x init 0.0 : tensor<4x6xf32>
   // CHECK: nn.parameter "scalar" {tp.sharding = #tp.sharding<@mesh, []>}
   %a = nn.parameter "scalar" : tensor<f32>
   // CHECK: nn.parameter "w" {tp.fsdp_group = "", tp.sharding = #tp.sharding<@mesh, [{dp}]>}

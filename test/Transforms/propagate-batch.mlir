@@ -2,6 +2,7 @@
 // gathered, not activations, however few these are, and what contracts the batch is Partial.
 // RUN: split-file %s %t
 // RUN: tp-opt %t/batch.mlir --tp-propagate | FileCheck %t/batch.mlir
+// RUN: tp-opt %t/buffers.mlir --tp-propagate | FileCheck %t/buffers.mlir
 // RUN: tp-opt %t/lost.mlir --tp-propagate | FileCheck %t/lost.mlir
 // RUN: not tp-opt %t/invalid.mlir --split-input-file 2>&1 | FileCheck %t/invalid.mlir
 
@@ -63,6 +64,32 @@ func.func @part(%x: tensor<4x8xf32> {tp.batch = ["dp"], tp.sharding = #tp.shardi
   %0 = nn.exp %x : tensor<4x8xf32>
   %1 = nn.tanh %x : tensor<4x8xf32>
   return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+//--- buffers.mlir
+tp.mesh @mesh(dp = 2)
+
+// A cache that is written for each example stays with it. Other buffers that are written are whole over the batch's mesh
+// dimensions, although splitting them would compute less.
+// CHECK-LABEL: func.func @buffers
+// CHECK: nn.parameter "cache" frozen {tp.buffer, tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {}]>}
+// CHECK: nn.parameter "mean" frozen {tp.buffer, tp.sharding = #tp.sharding<@mesh, [{}]>}
+// CHECK-NOT: tp.redistribute %{{.*}} : tensor<4x16x8xf32>
+// CHECK: nn.scatter copy {{.*}}tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {}]>
+// CHECK-NOT: tp.redistribute %{{.*}} : tensor<4x16x8xf32>
+// CHECK: nn.assign "cache"
+// CHECK: nn.assign "mean"
+func.func @buffers(%x: tensor<4x1x8xf32> {tp.batch = ["dp"], tp.sharding = #tp.sharding<@mesh, [{dp}, {}, {}]>}, %at: tensor<1xi64>)
+    -> tensor<4x8xf32> {
+  %old = nn.parameter "cache" frozen {tp.buffer} : tensor<4x16x8xf32>
+  %mean = nn.parameter "mean" frozen {tp.buffer} : tensor<8xf32>
+  %new = nn.scatter copy %old, %at, %x dim 1 : (tensor<4x16x8xf32>, tensor<1xi64>, tensor<4x1x8xf32>)
+  nn.assign "cache", %new init 0.0 : tensor<4x16x8xf32>
+  %own = nn.reduce mean %x dims [0, 1] : tensor<4x1x8xf32> -> tensor<8xf32>
+  %sum = nn.add %mean, %own : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  nn.assign "mean", %sum init 0.0 : tensor<8xf32>
+  %0 = nn.reduce max %new dims [1] : tensor<4x16x8xf32> -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
 }
 
 //--- lost.mlir

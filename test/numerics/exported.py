@@ -272,6 +272,54 @@ def check_training(folder):
     print("training: 3 losses agree")
 
 
+class Memory(nn.Module):
+    """A part of a model that keeps what another part writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("memory", torch.zeros(2, 4), persistent=False)
+
+
+class Writer(Memory):
+    def forward(self, x):
+        self.memory.copy_(nn.functional.gelu(x))
+        return x.sum()
+
+
+class Reader(Memory):
+    def forward(self, y):
+        return y * self.memory
+
+
+def check_shared_state(folder):
+    """A program reads what another one of the artifact has written, and isn't compiled with it as if that were a constant."""
+    x, y, wrote = torch.randn(2, 4), torch.randn(3, 2, 4), "memory.safetensors"
+    for model, name, tensor in (Writer(), "x", x), (Reader(), "y", y):
+        np.save(folder / f"{name}.npy", tensor.numpy())
+        torch.export.save(torch.export.export(model, (tensor,)), folder / f"{name}.pt2")
+
+    def compile(*options):
+        for name, flags, plan in ("x", (), "memory: [Shard(1)]"), ("y", options, "memory: [Shard(1)]" if options else ""):
+            (folder / "plan.yaml").write_text(f"mesh: {{tp: 2}}\nplan: {{{plan}}}\n")
+            run("tp-import", folder / f"{name}.pt2", *flags, "-o", folder / f"{name}.model.mlir")
+            run("tp-opt", folder / f"{name}.model.mlir", f"--tp-parallelize=plan={folder / 'plan.yaml'}", "-o", folder / f"{name}.mlir")
+        run("tp-compile", folder / "x.mlir", folder / "y.mlir", "-o", folder / "both.tpx")
+
+    try:
+        compile()
+    except RuntimeError as error:
+        assert "buffer 'memory' is a constant in program 'y', and is updated in 'x'; import the model of 'y' with --state=memory" in str(error)
+    else:
+        raise AssertionError("a program has a buffer as a constant that another one updates")
+    compile("--state=memory")
+    run("tp-run", folder / "both.tpx", "--input", f"x={folder}/x.npy", "--state-out", folder / wrote)
+    run("tp-run", folder / "both.tpx", "--input", f"y={folder}/y.npy", "--state-in", folder / wrote, "--state-out", folder / "kept.safetensors",
+        "--output", folder / "output.npy")
+    np.testing.assert_allclose(np.load(folder / "output.npy"), y * nn.functional.gelu(x), rtol=1e-5, atol=1e-6)
+    assert (folder / wrote).read_bytes() == (folder / "kept.safetensors").read_bytes()
+    print("shared state: a program reads what another one wrote")
+
+
 def main():
     torch.manual_seed(0)
     warnings.simplefilter("ignore")
@@ -279,6 +327,7 @@ def main():
         folder = pathlib.Path(temporary)
         check_models(folder)
         check_state(folder)
+        check_shared_state(folder)
         check_training(folder)
 
 

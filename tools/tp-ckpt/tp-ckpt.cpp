@@ -130,13 +130,10 @@ static ExitCode merge(const Options &options) {
                        "' is not a checkpoint: it has no optimizer's state");
     tensors = readWeights(options.input, options.allowOutsideWeights);
   }
-  fs::path output = options.output;
-  std::string directory = output.parent_path().string();
-  WrittenFile written =
-      writeSafetensors(directory.empty() ? "." : directory,
-                       output.filename().string(), makeSources(tensors));
-  std::cout << options.output << ": " << tensors.size() << " tensors, "
-            << formatBytes(written.numBytes) << "\n";
+  WrittenFile written = writeSafetensors(options.output, makeSources(tensors));
+  (options.output == "-" ? std::cerr : std::cout)
+      << options.output << ": " << tensors.size() << " tensors, "
+      << formatBytes(written.numBytes) << "\n";
   return Success;
 }
 
@@ -219,7 +216,9 @@ static int runTool(int argc, char **argv) {
       ->add_option("checkpoint", options.input,
                    "checkpoint, or another model's index or directory")
       ->required();
-  merging->add_option("-o,--output", options.output, "safetensors file")
+  merging
+      ->add_option("-o,--output", options.output,
+                   "safetensors file; '-' is stdout")
       ->type_name("PATH")
       ->required();
   merging->add_flag("--with-optimizer", options.withOptimizer,
@@ -242,6 +241,7 @@ static int runTool(int argc, char **argv) {
       ->required();
   splitting
       ->add_option("-o,--output", options.output, "directory, made if need be")
+      ->check(isDirectoryName)
       ->type_name("DIRECTORY")
       ->required();
   for (CLI::App *subcommand : {merging, splitting})

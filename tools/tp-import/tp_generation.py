@@ -134,6 +134,10 @@ def export(model, folder, *, cache_length, prompt_lengths, batch_size=1, padded=
         raise ValueError(f"found a batch of {batch_size} and prompts of {lengths[0]} tokens, expected at least 1")
     if lengths[-1] > cache_length:
         raise ValueError(f"a prompt of {lengths[-1]} tokens doesn't fit a cache of {cache_length}")
+    limit = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if limit and cache_length > limit:
+        raise ValueError(f"a cache of {cache_length} tokens is longer than the {limit} positions that {type(model).__name__} "
+                         "has (max_position_embeddings of its configuration)")
     was_training = model.training
     model.eval()
     try:

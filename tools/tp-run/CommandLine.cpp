@@ -171,6 +171,18 @@ void report(const std::string &kind, const std::string &text) {
   std::cerr << "tp-run: " + kind + ": " + makePrintable(text) + "\n"; // at once
 }
 
+std::ostream &getTextStream(const Options &options) {
+  std::vector<std::string> paths = {options.json,
+                                    options.trace,
+                                    options.outputWeights,
+                                    options.stateOut,
+                                    options.training.metrics,
+                                    options.training.lossCurve};
+  for (const std::string &output : options.outputs)
+    paths.push_back(output.substr(output.find('=') + 1)); // npos + 1 is 0
+  return std::ranges::count(paths, "-") ? std::cerr : std::cout;
+}
+
 void noteGemmChoices(const Session &session) {
   if (const std::string &note = session.getGemmChoices().note; !note.empty())
     report("note", note);

@@ -121,6 +121,10 @@ tprt::SessionOptions getSessionOptions(const Options &options,
 /// several processes don't mix.
 void report(const std::string &kind, const std::string &text);
 
+/// Where to print what isn't an error: stdout, or stderr where an output is
+/// written to stdout.
+std::ostream &getTextStream(const Options &options);
+
 /// Whether report() prints a message in this process, since other ranks may
 /// have printed it already. Null: always.
 extern std::function<bool(const std::string &kind, const std::string &text)>

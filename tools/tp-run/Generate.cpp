@@ -212,8 +212,7 @@ static ExitCode generateOnRank(const Options &options,
   std::vector<std::string> paths;
   for (const auto &[name, path] : outputs)
     paths.push_back(path);
-  if (options.json != "-")
-    addOutput(options.json, paths);
+  addOutput(options.json, paths);
   if (isFirst)
     checkOutputs(paths);
   GeneratorOptions generatorOptions;
@@ -227,7 +226,7 @@ static ExitCode generateOnRank(const Options &options,
   if (isFirst)
     noteGemmChoices(session);
   Generator generator(session, generatorOptions);
-  const bool prints = isFirst && options.json != "-";
+  const bool prints = isFirst && &getTextStream(options) == &std::cout;
   Generation generation;
   {
     Stream stream(prints, tokenizer.get());
@@ -251,14 +250,10 @@ static ExitCode generateOnRank(const Options &options,
   std::vector<OutputFile> files;
   for (const auto &[name, path] : outputs)
     writeNpy(files.emplace_back(path), makeRows(generation.tokens));
-  if (!options.json.empty()) {
-    std::string text = makeGenerationReport(options.program, session, generator,
-                                            generation, prompts, texts);
-    if (options.json == "-")
-      std::cout << text;
-    else
-      files.emplace_back(options.json).write(text);
-  }
+  if (!options.json.empty())
+    files.emplace_back(options.json)
+        .write(makeGenerationReport(options.program, session, generator,
+                                    generation, prompts, texts));
   commit(files);
   std::cerr << "tp-run: " << describe(generation, prompts) << "\n";
   return Success;

@@ -24,10 +24,10 @@ std::string formatDuration(double seconds) {
 }
 
 Progress::Progress(int64_t steps, std::optional<int64_t> tokensPerExample,
-                   int64_t logEvery)
+                   int64_t logEvery, std::ostream &logStream)
     : steps(steps), unitsPerExample(tokensPerExample.value_or(1)),
       unit(tokensPerExample ? "tokens" : "examples"), logEvery(logEvery),
-      isTerminal(::isatty(STDERR_FILENO)),
+      logStream(logStream), isTerminal(::isatty(STDERR_FILENO)),
       logsByTime(logEvery == 0 && !isTerminal && !::isatty(STDOUT_FILENO)) {}
 
 Progress::~Progress() {
@@ -51,7 +51,7 @@ void Progress::log(const StepReport &report) {
                    : !logsByTime || now - lastLog < std::chrono::seconds(10))
     return;
   lastLog = now;
-  std::cout << describe(report) << std::endl;
+  logStream << describe(report) << std::endl;
 }
 
 void Progress::show(const StepReport &report) {

@@ -7,15 +7,14 @@
 #include "tprt/Training.h"
 
 /// "step 120/1000 loss 2.3142 512 examples/s 1 min 40 s left", rewritten in
-/// place on stderr if that is a terminal; and log lines on stdout, each of them
-/// flushed.
+/// place on stderr if that is a terminal; and log lines, each of them flushed.
 class Progress {
 public:
   /// If `tokensPerExample` is given, the speed is in tokens instead of
   /// examples. A line is logged every `logEvery` steps. If that is 0, a line is
   /// logged every ten seconds, but only if neither stream is a terminal.
   Progress(int64_t steps, std::optional<int64_t> tokensPerExample,
-           int64_t logEvery);
+           int64_t logEvery, std::ostream &logStream);
   /// Ends the line.
   ~Progress();
   Progress(const Progress &) = delete;
@@ -33,6 +32,7 @@ private:
   const int64_t unitsPerExample;
   const char *const unit;
   const int64_t logEvery;
+  std::ostream &logStream;
   const bool isTerminal;
   const bool logsByTime;
   double secondsPerStep = 0; ///< running mean

@@ -66,6 +66,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
   CLI::Option *directory =
       app.add_option("--checkpoint-dir", arguments.checkpointDirectory,
                      "write checkpoints to D/step-N, one when training ends")
+          ->check(isDirectoryName)
           ->type_name("D");
   CLI::Option *every =
       app.add_option("--checkpoint-every", arguments.checkpointEvery,
@@ -314,7 +315,8 @@ public:
       metrics.emplace(arguments.metrics, start);
       losses = metrics->getHistory();
     }
-    progress.emplace(arguments.steps, tokens, arguments.logEvery);
+    progress.emplace(arguments.steps, tokens, arguments.logEvery,
+                     getTextStream(options));
   }
 
   void add(const StepReport &report) {
@@ -335,18 +337,18 @@ public:
         .write(drawLossCurve(losses, "Training loss of " + name));
   }
   void printSummary(const TrainingResult &result) const {
+    std::ostream &text = getTextStream(options);
     int64_t steps = result.step - start;
     if (steps == 0 && !result.wasStopped)
-      std::cout << "nothing to do: " << start << " steps are done\n";
+      text << "nothing to do: " << start << " steps are done\n";
     if (steps <= 0)
       return;
-    std::cout << "step " << result.step << ": loss " << last.loss << "; "
-              << steps << (steps == 1 ? " step in " : " steps in ")
-              << formatDuration(seconds) << ", "
-              << std::llround(steps * unitsPerStep / seconds)
-              << (tokens ? " tokens/s\n" : " examples/s\n");
+    text << "step " << result.step << ": loss " << last.loss << "; " << steps
+         << (steps == 1 ? " step in " : " steps in ") << formatDuration(seconds)
+         << ", " << std::llround(steps * unitsPerStep / seconds)
+         << (tokens ? " tokens/s\n" : " examples/s\n");
     if (!result.checkpoint.empty())
-      std::cout << "checkpoint: " << result.checkpoint << "\n";
+      text << "checkpoint: " << result.checkpoint << "\n";
   }
 
 private:
@@ -491,8 +493,8 @@ static ExitCode trainRank(const Options &options,
       withParameters(session, connection, work);
     };
   if (from && isFirst)
-    std::cout << "resuming from '" << from->path << "': step " << start
-              << " of " << arguments.steps << std::endl;
+    getTextStream(options) << "resuming from '" << from->path << "': step "
+                           << start << " of " << arguments.steps << std::endl;
 
   std::optional<TrainingLog> log;
   if (isFirst) {
@@ -522,8 +524,8 @@ static ExitCode trainRank(const Options &options,
     commit(files);
     if (std::optional<Profile> profile =
             makeProfile(options, manifest, trainingOptions.recording))
-      std::cout << profile->toTable();
-    std::cout << describe(session.getAttentionUses());
+      getTextStream(options) << profile->toTable();
+    getTextStream(options) << describe(session.getAttentionUses());
     log->printSummary(result);
     if (result.wasStopped)
       std::cerr << "tp-run: interrupted after step " << result.step << " of "

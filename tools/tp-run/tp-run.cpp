@@ -97,10 +97,10 @@ static bool compareOutput(const std::string &name, const Tensor &got,
   std::string limits = "rtol " + formatNumber(options.tolerance.relative) +
                        ", atol " + formatNumber(options.tolerance.absolute);
   if (comparison.matches()) {
-    (options.json == "-" ? std::cerr : std::cout)
-        << "output '" << name << "' matches '" << path
-        << "': largest difference " << formatNumber(comparison.maxAbsolute)
-        << " (" << limits << ")\n";
+    getTextStream(options) << "output '" << name << "' matches '" << path
+                           << "': largest difference "
+                           << formatNumber(comparison.maxAbsolute) << " ("
+                           << limits << ")\n";
     return true;
   }
   std::cerr << "tp-run: error: output '" << name << "' differs from '" << path
@@ -131,8 +131,7 @@ checkRunOutputs(const Options &options, const Program &program,
   std::vector<std::string> paths;
   for (const auto &[name, path] : outputPaths)
     paths.push_back(path);
-  if (options.json != "-")
-    addOutput(options.json, paths);
+  addOutput(options.json, paths);
   addOutput(options.trace, paths);
   addOutput(options.outputWeights, paths);
   addOutput(options.stateOut, paths);
@@ -242,25 +241,21 @@ static ExitCode runRank(const Options &options,
       for (const auto &[name, block] : result.blocks[rank])
         writeNpy(files.emplace_back(nameBlock(options.blocks, name, rank)),
                  block);
-  if (!options.json.empty()) {
-    std::string report =
-        makeRunReport(options.program, session, result, options.run,
-                      profile ? &*profile : nullptr);
-    if (options.json == "-")
-      std::cout << report;
-    else
-      files.emplace_back(options.json).write(report);
-  }
+  if (!options.json.empty())
+    files.emplace_back(options.json)
+        .write(makeRunReport(options.program, session, result, options.run,
+                             profile ? &*profile : nullptr));
   writeTrace(options, manifest, runOptions.recording, files);
   commit(files);
   writeProgramWeights(options, session, connection);
   writeProgramState(options, session, connection);
+  std::ostream &text = getTextStream(options);
   if (options.json.empty() && options.run.repeat > 1)
-    std::cout << describe(summarize(result.seconds));
+    text << describe(summarize(result.seconds));
   if (options.json.empty())
-    std::cout << describe(session.getAttentionUses());
+    text << describe(session.getAttentionUses());
   if (options.json != "-" && profile)
-    std::cout << profile->toTable();
+    text << profile->toTable();
   if (options.outputs.empty() && options.expected.empty() &&
       options.json.empty() && options.blocks.empty() &&
       options.outputWeights.empty() && options.stateOut.empty() && !recording)
@@ -364,12 +359,15 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->allow_extra_args(false);
   app.add_option("--output", options.outputs,
                  "write an output to a .npy file; without --output, --blocks, "
-                 "--expect and --json the first elements are printed")
+                 "--expect and --json the first elements are printed. Here and "
+                 "for all other files that are written, '-' is stdout; then "
+                 "text goes to stderr")
       ->type_name("[NAME=]PATH")
       ->allow_extra_args(false);
   app.add_option("--blocks", options.blocks,
                  "write each rank's own block of every output to "
                  "DIRECTORY/NAME.RANK.npy")
+      ->check(isDirectoryName)
       ->type_name("DIRECTORY");
   app.add_option("--expect", options.expected,
                  "compare an output with a .npy file")
@@ -386,8 +384,7 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--json", options.json,
-                 "write the run's report (bytes, calls, seconds) to a file, or "
-                 "to stdout for '-'")
+                 "write the run's report (bytes, calls, seconds) to a file")
       ->type_name("PATH");
   app.add_option("--trace", options.trace,
                  "write when each rank did what in the measured runs or steps, "

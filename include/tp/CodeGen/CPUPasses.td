@@ -119,6 +119,8 @@ def ConvertProgramToLLVM : Pass<"convert-program-to-llvm", "::mlir::ModuleOp"> {
     bare pointers. Adds the exported entry `tpx_main`, which reads the pointers from its tables and
     calls the rank's program. `convert-tprt-to-calls` has declared the functions that
     `tprt_parallel` calls; here they get bodies, which read a kernel's arguments from their table.
+    Programs only call kernels, layers and the runtime, so LLVM doesn't optimize them: its time for
+    a function of many calls would grow faster than their number.
 
     ```mlir
     func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},

@@ -180,9 +180,15 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     Ops aren't fused across the ends of a function. So a sequence begins where the fewest ops could
     be fused with those before it, for example behind a collective; among such places, where the
     fewest values are needed later. Reshapes, transposes and slices move to the ops that read them,
-    so that no function stores what they give. Ops that read integers aren't outlined, since index
-    errors name their FQN, nor are ops with regions that use outer values, tensors without elements,
-    and sequences at whose end a collective runs.
+    so that no function stores what they give. An error about an index names the module of its call.
+
+    Not outlined are
+
+    - dropouts: each has a stream of random numbers of its own, an attribute, so no two are alike;
+    - ops with regions that use outer values, tensors without elements, and sequences at whose end a
+      collective runs;
+    - programs for CUDA devices. Their equal kernels are one anyway (`tp-outline-kernels`), and
+      their host code only calls the runtime.
   }];
   let options = [Option<"minSaved", "min-saved", "unsigned", /*default=*/"192",
                         "Outline ops only if this many aren't compiled again">];

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CallNumbers.h"
+#include "CodeGen/Program/Origin.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
@@ -10,7 +11,8 @@ using namespace mlir;
 using namespace mlir::tp;
 
 MemRefType CallNumbers::getTableType(Builder &b, const Counts &counts) {
-  int64_t count = counts.offsets + counts.marks + counts.collectives;
+  int64_t count =
+      counts.offsets + counts.marks + counts.collectives + counts.texts;
   // A global has at least one element.
   return MemRefType::get({std::max<int64_t>(count, 1)}, b.getI64Type());
 }
@@ -24,12 +26,13 @@ LogicalResult CallNumbers::extendTables(ModuleOp module) {
     function.walk([&](Operation *op) {
       if (auto mark = dyn_cast<tprt::MarkOp>(op))
         counts.marks = std::max<int64_t>(counts.marks, mark.getIndex() + 1);
-      if (isa<tprt::CollectiveOp, tprt::CollectiveStartOp,
-              tprt::CollectiveWaitOp>(op))
+      if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
         counts.collectives =
-            std::max(counts.collectives,
-                     op->getAttrOfType<IntegerAttr>("id").getInt() + 1);
+            std::max(counts.collectives, collective.getId() + 1);
+      if (auto check = dyn_cast<tprt::CheckIndexOp>(op))
+        addCheck(function, check);
     });
+    counts.texts = checksOf[function.getNameAttr()].size();
     SmallVector<BlockArgument> tables = getArguments(function, Role::Numbers);
     if (tables.empty()) {
       (void)function.insertArgument(
@@ -50,6 +53,30 @@ LogicalResult CallNumbers::extendTables(ModuleOp module) {
                                : WalkResult::advance();
   });
   return failure(walked.wasInterrupted());
+}
+
+/// The text of a check begins with the FQN of its op, if that has one.
+void CallNumbers::addCheck(func::FuncOp function, tprt::CheckIndexOp check) {
+  std::vector<Check> &checks = checksOf[function.getNameAttr()];
+  places[check] = checks.size();
+  StringRef what = check.getWhat();
+  for (const Origin &origin : getOrigins(check))
+    if (!origin.fqn.empty() && what.starts_with((origin.fqn + ": ").str())) {
+      checks.push_back(
+          {origin.position, what.drop_front(origin.fqn.size()).str()});
+      return;
+    }
+  checks.push_back({/*position=*/-1, what.str()});
+}
+
+int64_t CallNumbers::getText(tprt::CallOp call, const Check &check) {
+  std::string text = check.rest;
+  if (check.position >= 0)
+    text = cast<StringAttr>(call.getOrigins()[check.position]).str() + text;
+  auto [entry, isNew] = textNumbers.try_emplace(text, texts.size());
+  if (isNew)
+    texts.push_back(std::move(text));
+  return entry->second;
 }
 
 LogicalResult CallNumbers::check(tprt::CallOp call) {
@@ -74,6 +101,8 @@ Value CallNumbers::buildTable(OpBuilder &b, tprt::CallOp call) {
   SmallVector<int64_t> numbers(call.getOffsets().value_or(none));
   llvm::append_range(numbers, call.getMarks().value_or(none));
   llvm::append_range(numbers, call.getCollectives());
+  for (const Check &check : checksOf[call.getCalleeAttr().getAttr()])
+    numbers.push_back(getText(call, check));
   MemRefType type =
       getTableType(b, countsOf.lookup(call.getCalleeAttr().getAttr()));
   numbers.resize(type.getNumElements(), 0);
@@ -108,4 +137,10 @@ Value CallNumbers::getMark(OpBuilder &b, Location loc, int64_t index) {
 
 Value CallNumbers::getCollective(OpBuilder &b, Location loc, int64_t id) {
   return getNumber(b, loc, id, counts.offsets + counts.marks);
+}
+
+Value CallNumbers::getText(OpBuilder &b, tprt::CheckIndexOp check) {
+  return table ? getNumber(b, check.getLoc(), places.lookup(check),
+                           counts.offsets + counts.marks + counts.collectives)
+               : Value();
 }

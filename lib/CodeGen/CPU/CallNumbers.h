@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A function with tprt::kRepeatedAttr takes a table of numbers as its last
-// argument: the offsets of its buffers, the indices of its marks, and the ids
-// of its collectives. Each call passes a constant table.
+// argument: the offsets of its buffers, the indices of its marks, the ids of its
+// collectives, and the numbers of the texts of its index checks, which name the
+// modules. Each call passes a constant table.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::tp {
 
@@ -32,17 +34,35 @@ public:
   /// function that is called, an entry of its table.
   Value getMark(OpBuilder &b, Location loc, int64_t index);
   Value getCollective(OpBuilder &b, Location loc, int64_t id);
+  /// The number of the text of an index check; null in a program, where the
+  /// text is that of the op.
+  Value getText(OpBuilder &b, tprt::CheckIndexOp check);
+
+  /// The texts that tables refer to, by number.
+  ArrayRef<std::string> getTexts() const { return texts; }
 
 private:
+  /// An index check of a function: the position of its op in the origins of a
+  /// call, and what its text says behind the FQN.
+  struct Check {
+    int64_t position;
+    std::string rest;
+  };
   /// How many numbers of each kind a table has, in this order.
   struct Counts {
-    int64_t offsets = 0, marks = 0, collectives = 0;
+    int64_t offsets = 0, marks = 0, collectives = 0, texts = 0;
   };
+  void addCheck(func::FuncOp function, tprt::CheckIndexOp check);
+  int64_t getText(tprt::CallOp call, const Check &check);
   LogicalResult check(tprt::CallOp call);
   static MemRefType getTableType(Builder &b, const Counts &counts);
   Value getNumber(OpBuilder &b, Location loc, int64_t number, int64_t first);
 
   DenseMap<StringAttr, Counts> countsOf; ///< by the function's name
+  DenseMap<StringAttr, std::vector<Check>> checksOf;
+  DenseMap<Operation *, int64_t> places; ///< of checks in their function
+  std::vector<std::string> texts;
+  llvm::StringMap<int64_t> textNumbers;
   unsigned numTables = 0;
   Value table; ///< of the function; null in a program
   Counts counts;

@@ -41,6 +41,11 @@ struct Program {
   bool hasArena;
 };
 
+/// LLVM's attributes of a function that isn't optimized.
+ArrayAttr getUnoptimized(Builder &b) {
+  return b.getStrArrayAttr({"noinline", "optnone"});
+}
+
 /// The program's tpx_main_fn(ctx, rank, inputs, parameters, outputs, arena):
 /// calls the rank's program with the buffers' addresses, read out of the tables.
 class EntryBuilder {
@@ -53,6 +58,7 @@ public:
     Location loc = module.getLoc();
     entry = LLVM::LLVMFuncOp::create(b, loc, TPRT_ENTRY_SYMBOL,
                                      getRuntimeType(b, tpx_main_fn()));
+    entry.setPassthroughAttr(getUnoptimized(b));
     Block *start = entry.addEntryBlock(b);
     SmallVector<Block *> calls, cases;
     SmallVector<APInt> values;
@@ -187,8 +193,9 @@ class ConvertProgramToLLVM
     EntryBuilder(module).build(programs);
   }
 
-  /// Makes all functions with bodies internal. Those that programs call aren't
-  /// inlined, because that would only repeat them in every layer.
+  /// Makes all functions with bodies internal. None is inlined: that would only
+  /// repeat what programs call in every layer. Programs only call, so they
+  /// aren't optimized, which would take long where they are.
   void prepareFunctions() {
     Builder b(&getContext());
     SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
@@ -198,8 +205,10 @@ class ConvertProgramToLLVM
       function->setAttr(
           "llvm.linkage",
           LLVM::LinkageAttr::get(&getContext(), LLVM::Linkage::Internal));
-      if (!llvm::is_contained(programs, function))
-        function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+      bool isProgram = llvm::is_contained(programs, function);
+      function->setAttr("passthrough", isProgram
+                                           ? getUnoptimized(b)
+                                           : b.getStrArrayAttr({"noinline"}));
       function->removeAttr(tprt::kRepeatedAttr);
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         function.removeArgAttr(i, kRoleAttr);

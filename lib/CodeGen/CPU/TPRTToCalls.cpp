@@ -39,6 +39,8 @@ class ConvertTPRTToCalls
       return signalPassFailure();
     for (func::FuncOp program : getProgramFunctions(getOperation()))
       convert(b, program);
+    if (!numbers.getTexts().empty())
+      buildTexts(b);
   }
 
   void convert(OpBuilder &b, func::FuncOp program) {
@@ -391,6 +393,44 @@ class ConvertTPRTToCalls
                  getPointer(b, op.getIndices())});
   }
 
+  /// The address of a constant text that ends with NUL.
+  Value getText(OpBuilder &b, Location loc, StringRef text) {
+    std::string whole = text.str();
+    whole.push_back('\0');
+    return getConstantAddress(
+        b, loc, "what_", LLVM::LLVMArrayType::get(b.getI8Type(), whole.size()),
+        b.getStringAttr(whole));
+  }
+
+  static constexpr StringLiteral kTexts = "texts";
+
+  /// The address of one of the texts that differ between calls of a function.
+  Value loadText(OpBuilder &b, Location loc, Value number) {
+    Value texts = LLVM::AddressOfOp::create(b, loc, ptr, kTexts);
+    Value slot = LLVM::GEPOp::create(b, loc, ptr, ptr, texts,
+                                     ArrayRef<LLVM::GEPArg>{number});
+    return LLVM::LoadOp::create(b, loc, ptr, slot);
+  }
+
+  /// Builds the table of the addresses of these texts.
+  void buildTexts(OpBuilder &b) {
+    ArrayRef<std::string> texts = numbers.getTexts();
+    Location loc = getOperation().getLoc();
+    auto type = LLVM::LLVMArrayType::get(ptr, texts.size());
+    b.setInsertionPointToStart(getOperation().getBody());
+    auto table = LLVM::GlobalOp::create(b, loc, type, /*isConstant=*/true,
+                                        LLVM::Linkage::Internal, kTexts,
+                                        /*value=*/Attribute());
+    Block &body = table.getInitializerRegion().emplaceBlock();
+    b.setInsertionPointToStart(&body);
+    Value addresses = LLVM::UndefOp::create(b, loc, type);
+    for (auto [i, text] : llvm::enumerate(texts))
+      addresses = LLVM::InsertValueOp::create(
+          b, loc, addresses, getText(b, loc, text),
+          ArrayRef<int64_t>{static_cast<int64_t>(i)});
+    LLVM::ReturnOp::create(b, loc, addresses);
+  }
+
   /// Looks for the first index out of range, then reports it. Loops can't end
   /// early, so they run from the last index to the first.
   Value lower(OpBuilder &b, tprt::CheckIndexOp op) {
@@ -443,12 +483,9 @@ class ConvertTPRTToCalls
 
     auto report = scf::IfOp::create(b, loc, i32, after[1], /*withElse=*/true);
     OpBuilder then = report.getThenBodyBuilder();
-    std::string text = op.getWhat().str();
-    text.push_back('\0');
+    Value number = numbers.getText(then, op);
     Value what =
-        getConstantAddress(then, loc, "what_",
-                           LLVM::LLVMArrayType::get(b.getI8Type(), text.size()),
-                           b.getStringAttr(text));
+        number ? loadText(then, loc, number) : getText(then, loc, op.getWhat());
     Value status = call(then, loc, TPRT_FUNCTION(tprt_index_error),
                         {context, what, after[0], bound});
     scf::YieldOp::create(then, loc, status);

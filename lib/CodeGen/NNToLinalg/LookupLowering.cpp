@@ -45,17 +45,14 @@ static bool findArguments(Value value, llvm::SmallSetVector<Value, 2> &found,
   });
 }
 
-/// " of input 'ids'" for the input that the indices come from; empty if it
-/// isn't known.
-static std::string nameInput(Value indices) {
+StringAttr mlir::tp::nnlinalg::getInputName(Value indices) {
   llvm::SmallSetVector<Value, 2> found;
   if (!findArguments(indices, found) || found.size() != 1)
-    return "";
+    return {};
   auto argument = cast<BlockArgument>(found.front());
   auto function = cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
-  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                    tp::kNameAttr);
-  return name ? (" of input '" + name.getValue() + "'").str() : "";
+  return function.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                               tp::kNameAttr);
 }
 
 void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
@@ -69,7 +66,8 @@ void mlir::tp::nnlinalg::buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op,
   if (fqn && !fqn.empty())
     what = (fqn.getValue() + ": ").str();
   what += op->getName().stripDialect();
-  what += nameInput(indices);
+  if (StringAttr input = getInputName(indices))
+    what += (" of input '" + input.getValue() + "'").str();
   IntegerAttr ignoredAttr;
   if (ignored)
     ignoredAttr = b.getI64IntegerAttr(*ignored);

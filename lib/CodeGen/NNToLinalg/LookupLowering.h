@@ -10,6 +10,10 @@
 
 namespace mlir::tp::nnlinalg {
 
+/// The name of the function's input that the integers `indices` are computed
+/// from; null if it isn't known, or if there are several.
+StringAttr getInputName(Value indices);
+
 /// Builds a check that ends the program at an index that is neither in [0,
 /// bound) nor `ignored`; its message names `op` and its module.
 void buildIndexCheck(ImplicitLocOpBuilder &b, Operation *op, Value indices,

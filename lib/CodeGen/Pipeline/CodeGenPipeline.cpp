@@ -60,7 +60,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   // One function of straight-line code.
   pm.addPass(createInlineModules());
   pm.addPass(createDropGradientForms());
-  pm.addPass(createInlinerPass());
+  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFlattenControlFlow());
   cleanUp();

@@ -1,6 +1,7 @@
 //===- CheckLowered.cpp - Ops that code generation doesn't know -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "DescribeBoundary.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -46,7 +47,11 @@ class CheckLowered : public tp::impl::CheckLoweredBase<CheckLowered> {
               tensor::TensorDialect, tprt::TPRTDialect>(op->getDialect()) &&
           (!isOnTensors(op) || isa<bufferization::BufferizableOpInterface>(op)))
         return;
-      op->emitError("'") << op->getName() << "' can't be compiled: no lowering";
+      InFlightDiagnostic error = op->emitError("'") << op->getName();
+      if (isa_and_present<TPDialect>(op->getDialect()))
+        error << "' isn't partitioned: " << kGlobalLevelHint;
+      else
+        error << "' can't be compiled: no lowering";
       signalPassFailure();
     });
   }

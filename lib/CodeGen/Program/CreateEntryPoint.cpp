@@ -13,6 +13,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/ConstantBuffers.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -117,10 +118,14 @@ class CreateEntryPoint
       return function.emitError("'@")
              << function.getName()
              << "' has several blocks, a program is straight-line code";
+    // As an attribute of its own, as tp.constraint, or as a discardable one.
+    auto hasSharding = [](Operation *op) {
+      return op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr) ||
+             isa_and_present<ShardingAttr>(op->getAttr("sharding"));
+    };
     WalkResult walked = function.walk([&](Operation *op) {
-      if (isa<RedistributeOp>(op) ||
-          (!isa<nn::ParameterOp, nn::AssignOp, func::FuncOp>(op) &&
-           (op->hasAttr(kShardingAttr) || op->hasAttr(kShardingsAttr)))) {
+      if (!isa<nn::ParameterOp, nn::AssignOp, func::FuncOp>(op) &&
+          hasSharding(op)) {
         op->emitError("'") << op->getName()
                            << "' isn't partitioned: " << kGlobalLevelHint;
         return WalkResult::interrupt();
@@ -230,13 +235,16 @@ class CreateEntryPoint
         return failure();
       described.push_back(*tensor);
     }
-    getOperation()->setAttr(
+    ModuleOp module = getOperation();
+    module->setAttr(
         kManifestAttr,
         b.getDictionaryAttr({{"world_size", b.getI64IntegerAttr(getNumRanks())},
                              {"mesh", describeMesh(b)},
                              {"inputs", *inputs},
                              {"parameters", b.getArrayAttr(described)},
                              {"outputs", *outputs}}));
+    if (Attribute constants = module->removeAttr(kConstantsAttr))
+      setManifestEntry(module, "constants", constants);
     return success();
   }
 

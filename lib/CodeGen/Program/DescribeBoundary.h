@@ -10,7 +10,9 @@ namespace mlir::tp {
 
 /// A hint for errors about a program over global shapes.
 constexpr StringLiteral kGlobalLevelHint =
-    "this is a program over global shapes: run tp-opt --tp-parallelize first";
+    "this is a program over global shapes; make the ranks' program of it: "
+    "tp-opt MODEL --tp-parallelize=plan=PLAN -o RANKS (without '=plan=PLAN' if "
+    "the IR has the placements)";
 
 /// An input, parameter or output of one program, with that program's local
 /// type.

@@ -1,6 +1,7 @@
 //===- OutlineRepeats.cpp - Functions of ops that a program repeats -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CodeGen/NNToLinalg/LookupLowering.h"
 #include "Origin.h"
 #include "RepeatedOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -45,6 +46,11 @@ struct Sequence {
   SmallVector<Origin> origins;
   /// Equal for sequences that one function may replace.
   std::vector<size_t> signature;
+
+  /// Where the number of `collective` is among those of the sequence.
+  int64_t getPlace(tprt::CollectiveCallOpInterface collective) const {
+    return llvm::find(collectives, collective.getId()) - collectives.begin();
+  }
 };
 
 /// Whether sequences clone `op`, which takes no operands, instead of taking its
@@ -52,13 +58,6 @@ struct Sequence {
 bool isCloned(Operation *op) {
   return op && op->getNumOperands() == 0 &&
          (op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op));
-}
-
-IntegerAttr getCollectiveId(Operation *op) {
-  if (!isa<tprt::CollectiveOp, tprt::CollectiveStartOp, tprt::CollectiveWaitOp>(
-          op))
-    return {};
-  return op->getAttrOfType<IntegerAttr>("id");
 }
 
 /// Whether a function may take `type` as a buffer.
@@ -72,12 +71,6 @@ bool isTensor(Type type) {
 bool isPlain(Operation *op) {
   if (isa_and_present<bufferization::BufferizationDialect>(op->getDialect()))
     return false;
-  for (Value operand : op->getOperands()) {
-    auto element = dyn_cast<IntegerType>(getElementTypeOrSelf(operand));
-    // The FQN is in the error about an index.
-    if (isa<ShapedType>(operand.getType()) && element && element.getWidth() > 1)
-      return false;
-  }
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   return captured.empty();
@@ -154,9 +147,11 @@ bool Outliner::describeOperands(Operation *op, size_t begin,
           isa_and_present<tprt::CollectiveStartOp>(producer))
         return false;
       sequence.inputs.insert(operand);
-      llvm::append_values(signature, size_t(3),
-                          size_t(llvm::find(sequence.inputs, operand) -
-                                 sequence.inputs.begin()));
+      llvm::append_values(
+          signature, size_t(3),
+          size_t(llvm::find(sequence.inputs, operand) -
+                 sequence.inputs.begin()),
+          size_t(nnlinalg::getInputName(operand).getAsOpaquePointer()));
     }
   }
   return true;
@@ -218,11 +213,9 @@ std::optional<Sequence> Outliner::describe(size_t begin, size_t period) {
     if (!isPlain(op) || !describeOperands(op, begin, sequence) ||
         !describeResults(op, begin, sequence))
       return std::nullopt;
-    if (IntegerAttr id = getCollectiveId(op)) {
-      sequence.collectives.insert(id.getInt());
-      sequence.signature.push_back(
-          llvm::find(sequence.collectives, id.getInt()) -
-          sequence.collectives.begin());
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op)) {
+      sequence.collectives.insert(collective.getId());
+      sequence.signature.push_back(sequence.getPlace(collective));
     }
     llvm::append_range(sequence.origins, getOrigins(op));
     sequence.signature.push_back(sequence.origins.size());
@@ -251,15 +244,19 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
           kRoleAttr, builder.getStringAttr(stringifyRole(Role::Rank))))};
   IRMapping mapping;
   mapping.map(rank, body->addArgument(rank.getType(), loc));
-  auto addBuffer = [&](Value tensor) {
-    attributes.push_back(builder.getDictionaryAttr({}));
+  auto addBuffer = [&](Value tensor, StringAttr name = {}) {
+    NamedAttrList named;
+    if (name)
+      named.set(kNameAttr, name);
+    attributes.push_back(named.getDictionary(builder.getContext()));
     auto type = cast<RankedTensorType>(tensor.getType());
     return body->addArgument(
         MemRefType::get(type.getShape(), type.getElementType()), loc);
   };
   builder.setInsertionPointToEnd(body);
   auto read = [&](Value tensor, bool writable) {
-    Value buffer = addBuffer(tensor);
+    // Errors about indices name the input.
+    Value buffer = addBuffer(tensor, nnlinalg::getInputName(tensor));
     mapping.map(tensor, bufferization::ToTensorOp::create(
                             builder, loc, tensor.getType(), buffer,
                             /*restrict=*/true, writable));
@@ -277,10 +274,9 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
           isCloned(producer) && !mapping.contains(operand))
         builder.clone(*producer, mapping);
     Operation *clone = builder.clone(*op, mapping);
-    if (IntegerAttr id = getCollectiveId(op))
-      clone->setAttr("id", builder.getI64IntegerAttr(
-                               llvm::find(sequence.collectives, id.getInt()) -
-                               sequence.collectives.begin()));
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
+      cast<tprt::CollectiveCallOpInterface>(clone).setId(
+          sequence.getPlace(collective));
   }
   for (OpResult output : sequence.outputs)
     bufferization::MaterializeInDestinationOp::create(
@@ -366,17 +362,17 @@ SmallVector<RepeatedOps> Outliner::find(size_t minSaved) {
     ops.push_back(&op);
   }
   // What the collectives' numbers are doesn't matter to the classes.
-  SmallVector<std::pair<Operation *, IntegerAttr>> ids;
+  SmallVector<std::pair<tprt::CollectiveCallOpInterface, int64_t>> ids;
   for (Operation *op : ops)
-    if (IntegerAttr id = getCollectiveId(op)) {
-      ids.push_back({op, id});
-      op->setAttr("id", builder.getI64IntegerAttr(0));
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op)) {
+      ids.push_back({collective, collective.getId()});
+      collective.setId(0);
     }
   for (Operation *op : ops)
     classes.push_back(getClass(op));
   SmallVector<RepeatedOps> found = findRepeatedOps(ops, classes, minSaved);
-  for (auto [op, id] : ids)
-    op->setAttr("id", id);
+  for (auto [collective, id] : ids)
+    collective.setId(id);
   return found;
 }
 

@@ -65,8 +65,7 @@ bool isLibraryCall(Operation *op) {
 }
 
 Fusing getFusing(Operation *op) {
-  if (isa<tprt::CollectiveOp, tprt::CollectiveStartOp, tprt::CollectiveWaitOp>(
-          op))
+  if (isa<tprt::CollectiveCallOpInterface>(op))
     return Fusing::Collective;
   if (isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface,
           ConcatOpInterface>(op))

@@ -6,6 +6,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/ConstantBuffers.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
@@ -127,6 +128,10 @@ static constexpr DiscardableAttr discardableAttrs[] = {
      }},
     {kRedistributionsAttr, "a list of redistributions on a function",
      isOn<FunctionOpInterface, ArrayAttr>},
+    {kConstantsAttr, "an array of strings on a module",
+     [](Operation *op, Attribute value) {
+       return isa<ModuleOp>(op) && isStringArray(value);
+     }},
     {kArenaBytesAttr, "a number of bytes, an i64, on a module",
      [](Operation *op, Attribute value) {
        return isa<ModuleOp>(op) && isI64(value);

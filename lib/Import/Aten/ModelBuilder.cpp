@@ -4,6 +4,12 @@
 #include "ModelBuilder.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/ConstantBuffers.h"
+#include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/TP.h"
+#include "tp/Support/NearestName.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include <ATen/ops/empty.h>
 
@@ -216,6 +222,76 @@ static void eraseDeadOps(Block &block, TensorTable &table) {
   }
 }
 
+/// The number that all elements of a constant are; nullopt if they differ.
+static std::optional<double> getSplat(Operation *op) {
+  auto constant = dyn_cast<nn::ConstantOp>(op);
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                           : DenseElementsAttr();
+  if (!elements || !elements.isSplat())
+    return std::nullopt;
+  if (isa<FloatType>(elements.getElementType()))
+    return elements.getSplatValue<FloatAttr>().getValueAsDouble();
+  APInt number = elements.getSplatValue<APInt>();
+  return number.getBitWidth() == 1 ? number.getZExtValue()
+                                   : number.getSExtValue();
+}
+
+/// The program has a buffer that no state_dict has, and that it only reads, as
+/// a constant. Makes parameters that keep their value of those which other
+/// programs write, and lists the others on the module.
+llvm::Error ModelBuilder::describeConstantBuffers() {
+  llvm::MapVector<StringAttr, llvm::SmallVector<Operation *>> constants;
+  llvm::StringSet<> assigned;
+  function->walk([&](Operation *op) {
+    if (auto name = dyn_cast_or_null<StringAttr>(op->removeAttr(kNameAttr)))
+      constants[name].push_back(op);
+    if (auto assign = dyn_cast<nn::AssignOp>(op))
+      assigned.insert(assign.getFqn());
+  });
+  for (const std::string &state : states) {
+    StringAttr fqn = b.getStringAttr(state);
+    llvm::SmallVector<Operation *> ops = constants.lookup(fqn);
+    if (ops.empty() && !assigned.contains(state)) {
+      auto known = llvm::map_to_vector(
+          constants, [](auto &entry) { return entry.first.getValue(); });
+      return error("the program reads no buffer '" + state +
+                   "' that isn't in the model's state_dict" +
+                   suggestNearest(state, known));
+    }
+    if (ops.empty())
+      continue;
+    std::optional<double> init = getSplat(ops.front());
+    if (!init)
+      return error("the elements of buffer '" + state +
+                   "' aren't all equal at first, which they must be for state "
+                   "that the model's state_dict doesn't have");
+    Location loc = ops.front()->getLoc();
+    Type type = ops.front()->getResult(0).getType();
+    auto build = [&](OpBuilder builder) {
+      auto parameter =
+          nn::ParameterOp::create(builder, loc, type, fqn, /*frozen=*/true);
+      parameter->setAttr(kBufferAttr, builder.getUnitAttr());
+      return parameter;
+    };
+    for (Operation *op : ops) {
+      op->replaceAllUsesWith(build(OpBuilder(op)));
+      op->erase();
+    }
+    OpBuilder atStart = OpBuilder::atBlockBegin(&function->front());
+    nn::ParameterOp kept = build(atStart);
+    atStart.setInsertionPointAfter(kept);
+    nn::AssignOp::create(atStart, loc, fqn, kept,
+                         atStart.getF64FloatAttr(*init));
+    constants.erase(fqn);
+  }
+  if (!constants.empty())
+    module.get()->setAttr(kConstantsAttr, b.getStrArrayAttr(llvm::map_to_vector(
+                                              constants, [](auto &entry) {
+                                                return entry.first.getValue();
+                                              })));
+  return llvm::Error::success();
+}
+
 llvm::Expected<ImportedModel>
 ModelBuilder::finish(const std::optional<c10::IValue> &result) {
   table.setGradEnabled(true);
@@ -244,6 +320,8 @@ ModelBuilder::finish(const std::optional<c10::IValue> &result) {
   for (auto [i, name] : llvm::enumerate(outputNames))
     function->setResultAttr(i, "tp.name", b.getStringAttr(name));
   eraseDeadOps(entry, table);
+  if (llvm::Error e = describeConstantBuffers())
+    return e;
   table.completeAssignments(*function);
   ImportedModel model;
   model.module = std::move(module);

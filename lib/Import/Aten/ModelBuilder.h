@@ -24,6 +24,8 @@ public:
   ImportBuilder b;
   TensorTable table;
   OpRunner ops;
+  /// Buffers of no state_dict that other programs write.
+  std::vector<std::string> states;
 
   ModelBuilder(MLIRContext *context, StringRef path, llvm::raw_ostream &notes);
 
@@ -52,6 +54,7 @@ public:
 private:
   llvm::Error collectOutputs(const c10::IValue &value, const std::string &name);
   llvm::Error report(llvm::ArrayRef<ImportProblem> problems);
+  llvm::Error describeConstantBuffers();
 
   MLIRContext *context;
   std::string path;

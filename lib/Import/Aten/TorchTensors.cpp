@@ -3,6 +3,7 @@
 
 #include "TorchTensors.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/TP.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/view_as_real.h>
@@ -188,8 +189,11 @@ Value TensorTable::valueOf(const at::Tensor &meta) {
   Value &local = scopes.back().locals[meta.unsafeGetTensorImpl()];
   if (!local && !tracked->isSaved) {
     local = emitConstant(b, tracked->data);
-    if (local)
+    if (local) {
+      // ModelBuilder looks for buffers that are constants.
+      local.getDefiningOp()->setAttr(kNameAttr, b.getStringAttr(tracked->fqn));
       writtenOut[tracked->fqn].push_back(local);
+    }
   }
   if (!local)
     local = buildParameter(*tracked);

@@ -13,12 +13,20 @@
 
 using namespace mlir;
 using namespace mlir::tp;
+namespace cl = llvm::cl;
 
 namespace {
 /// Imports archives that `torch.export.save` wrote.
 class TorchExportImporter final : public Importer {
 public:
+  explicit TorchExportImporter(cl::OptionCategory &category)
+      : category(category) {}
+
   StringRef getFormat() const override { return "torch.export"; }
+  llvm::SmallVector<const cl::Option *> getOptions() const override {
+    const cl::Option &option = states; // a list's & gives its values
+    return {&option};
+  }
   bool recognizes(StringRef path) const override {
     return isArchive(path, ArchiveFormat::TorchExport);
   }
@@ -27,6 +35,15 @@ public:
                                     const ForwardSignatures &signatures,
                                     llvm::raw_ostream &notes) const override;
   void printOps(llvm::raw_ostream &os) const override { printAtenOps(os); }
+
+private:
+  cl::OptionCategory &category;
+  cl::list<std::string> states{
+      "state", cl::value_desc("FQN,..."), cl::CommaSeparated,
+      cl::desc("Buffers that the model only reads, that its state_dict "
+               "doesn't have, and that other programs of the artifact write: "
+               "parameters that keep their value, instead of constants"),
+      cl::cat(category)};
 };
 } // namespace
 
@@ -211,6 +228,7 @@ llvm::Expected<ImportedModel> TorchExportImporter::run(
     return makeLoadError(path, describeException(exception));
   }
   ModelBuilder builder(context, path, notes);
+  builder.states.assign(states.begin(), states.end());
   try {
     return importProgram(builder, program, *archive, inputs, signatures);
   } catch (const std::exception &exception) {
@@ -220,7 +238,7 @@ llvm::Expected<ImportedModel> TorchExportImporter::run(
 
 namespace mlir::tp {
 std::unique_ptr<Importer>
-createTorchExportImporter(llvm::cl::OptionCategory &) {
-  return std::make_unique<TorchExportImporter>();
+createTorchExportImporter(llvm::cl::OptionCategory &category) {
+  return std::make_unique<TorchExportImporter>(category);
 }
 } // namespace mlir::tp

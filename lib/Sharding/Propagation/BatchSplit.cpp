@@ -12,12 +12,15 @@
 // The batch is followed through the ops' rules, as a factor of a dimension. A
 // part of the dimension that is major to the batch repeats it: if a sequence of
 // 5 and a batch of 4 are merged to 20, the batch is split in five segments. The
-// batch ends where it is contracted or sliced.
+// batch ends where it is contracted or sliced. A cache that is written for each
+// example has the batch, too; other buffers that a model writes, such as running
+// statistics, are whole over the mesh dimensions of the batch.
 //
 //===----------------------------------------------------------------------===//
 
 #include "PropagationGraph.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -87,11 +90,15 @@ void Graph::followBatch() {
   }
 }
 
+static bool isParameter(const Node &node) {
+  return isa_and_nonnull<ParameterOpInterface>(node.op);
+}
+
 /// Returns whether the batch dimensions of a result changed.
 bool Graph::followBatchThrough(size_t index) {
   const Node &node = nodes[index];
-  // The operand of a parameter is its value in the next run.
-  if (isa_and_nonnull<ParameterOpInterface>(node.op))
+  // A parameter that is placed stays so, whatever its next value is.
+  if (isParameter(node) && node.kind == Node::Fixed)
     return false;
   bool changed = false;
   auto add = [&](unsigned value, const Batches &batches) {
@@ -192,10 +199,18 @@ void Graph::keepBatch(const Node &node,
 
 const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
   ArrayRef<Batch> factors = getBatchFactors(node);
-  if (factors.empty() || domain->strategies.size() == 1)
+  bool isBuffer = isParameter(node) && node.op->hasAttr(kBufferAttr);
+  if ((factors.empty() && !isBuffer) || domain->strategies.size() == 1)
     return domain;
   const ShardingRule &rule = space.getRule(node.rule);
   llvm::BitVector kept(domain->strategies.size(), true);
+  if (factors.empty())
+    for (auto [i, strategy] : llvm::enumerate(domain->strategies))
+      for (ArrayRef<AxisRefAttr> axes : strategy.split.factorAxes)
+        if (llvm::any_of(axes, [&](AxisRefAttr axis) {
+              return llvm::is_contained(batchAxes, axis.getName());
+            }))
+          kept.reset(i);
   for (StringRef axis : batchAxes) {
     if (!isDecided(node, axis))
       continue;

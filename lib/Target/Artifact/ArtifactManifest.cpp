@@ -120,14 +120,14 @@ struct SharedParameter {
 };
 } // namespace
 
+/// How a program that updates the parameter, or only reads it, lets it begin.
 static std::string describeInit(DictionaryAttr tensor) {
   auto init = tensor.getAs<FloatAttr>("init");
   return init ? "begins as " + llvm::to_string(init.getValueAsDouble())
-              : std::string("has no initial value");
+              : std::string("begins as the weights say");
 }
 
-/// Adds what a program says about a parameter that others share. It may be
-/// updated by some of them, which give its initial value.
+/// Adds what a program says about a parameter that others share.
 static llvm::Error join(SharedParameter &shared, DictionaryAttr tensor,
                         StringRef program) {
   if (shared.tensor == tensor)
@@ -149,16 +149,38 @@ static llvm::Error join(SharedParameter &shared, DictionaryAttr tensor,
                        name + ": [" +
                        StringRef(placements).drop_front().drop_back() + "]'");
     }
-  if (!tensor.contains("updated"))
-    return llvm::Error::success();
-  if (shared.updatedBy.empty()) {
+  bool isUpdated = tensor.contains("updated");
+  if (tensor.get("init") != shared.tensor.get("init"))
+    return makeError(
+        "parameter '" + name + "' " + describeInit(tensor) + " in program '" +
+        program + "', and " + describeInit(shared.tensor) + " in '" +
+        shared.program + "'; programs share its value from the beginning" +
+        (isUpdated == shared.tensor.contains("updated")
+             ? ""
+             : ". A program that only reads it must assign it, too: the value "
+               "that it has, with the same 'init'"));
+  if (isUpdated && shared.updatedBy.empty()) {
     shared.tensor = tensor;
     shared.updatedBy = program;
-  } else if (tensor.get("init") != shared.tensor.get("init")) {
-    return makeError("parameter '" + name + "' " + describeInit(tensor) +
-                     " in program '" + program + "', and " +
-                     describeInit(shared.tensor) + " in '" + shared.updatedBy +
-                     "'; programs share its value from the beginning");
+  }
+  return llvm::Error::success();
+}
+
+/// Fails if a program has a buffer as a constant that another one updates.
+static llvm::Error
+checkConstants(const ProgramManifest &program,
+               const llvm::MapVector<StringAttr, SharedParameter> &parameters) {
+  auto constants = program.manifest.getAs<ArrayAttr>("constants");
+  if (!constants)
+    return llvm::Error::success();
+  for (auto fqn : constants.getAsRange<StringAttr>()) {
+    const auto *shared = parameters.find(fqn);
+    if (shared != parameters.end() && !shared->second.updatedBy.empty())
+      return makeError("buffer '" + fqn.getValue() +
+                       "' is a constant in program '" + program.name +
+                       "', and is updated in '" + shared->second.updatedBy +
+                       "'; import the model of '" + program.name +
+                       "' with --state=" + fqn.getValue());
   }
   return llvm::Error::success();
 }
@@ -197,6 +219,9 @@ tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
       object[key] = toJSON(manifest.get(key));
     described.push_back(std::move(object));
   }
+  for (const ProgramManifest &program : programs)
+    if (llvm::Error error = checkConstants(program, parameters))
+      return std::move(error);
   llvm::json::Array tensors;
   for (auto &[fqn, parameter] : parameters)
     tensors.push_back(toJSON(parameter.tensor));

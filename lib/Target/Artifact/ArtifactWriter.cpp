@@ -5,6 +5,7 @@
 #include "ArtifactManifest.h"
 #include "DeviceCode.h"
 #include "ObjectFile.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
@@ -104,13 +105,14 @@ static llvm::Expected<DeviceCode> getDeviceCode(gpu::GPUModuleOp kernels,
 static llvm::Error lower(ModuleOp module, bool hasDevice,
                          const CompileOptions &options) {
   PassManager pm(module->getName());
+  pm.enableVerifier(false); // after each pass: a third of the time
   if (options.configure && failed(options.configure(pm)))
     return makeError("bad options for the pass manager");
   if (hasDevice)
     buildLowerToCUDAPipeline(pm);
   else
     buildLowerToLLVMPipeline(pm);
-  if (failed(pm.run(module)))
+  if (failed(pm.run(module)) || failed(verify(module)))
     return makeError("the program can't be lowered");
   return llvm::Error::success();
 }

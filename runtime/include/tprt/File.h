@@ -57,7 +57,8 @@ TPRT_API void reportLostPages(const char *tool, int exitCode);
 /// - a FIFO or a device: the data go there at once. The constructor waits for
 ///   a FIFO's reader (endWaitsForReaders).
 /// - an open file of this process, such as /dev/stdout or /dev/fd/3: it is
-///   written from its current position, as with `>&3` in a shell.
+///   written from its current position, as with `>&3` in a shell. So is the
+///   standard output, which `-` names.
 /// Errors are input errors that name the path and say why.
 class TPRT_API OutputFile {
 public:
@@ -87,6 +88,10 @@ private:
   int descriptor = -1;
 };
 
+/// The input error that says why the output at `path` can't be written, by an
+/// `errno`.
+TPRT_API Error writeError(const std::string &path, int error);
+
 /// Makes a directory and its missing parents. At the end of the scope it
 /// removes the directories that it has made, unless they contain something.
 class TPRT_API NewDirectory {
@@ -106,8 +111,8 @@ private:
 /// results are written.
 TPRT_API void checkOutputs(std::span<const std::string> paths);
 
-/// The descriptor of this process that `path` names, like /dev/stdout; nullopt
-/// for any other path.
+/// The descriptor of this process that an output's `path` names, like
+/// /dev/stdout or `-`; nullopt for any other path.
 TPRT_API std::optional<int> findOpenFile(const std::string &path);
 
 /// Opens `path` to be written, with O_WRONLY, O_CLOEXEC and the other `flags`

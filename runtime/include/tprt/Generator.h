@@ -49,10 +49,10 @@ struct GeneratorOptions {
   /// no others may tokens be read that don't belong to the text.
   std::vector<std::string> caches = {"key_cache_", "value_cache_"};
   std::vector<std::string> counters = {"cumulative_length_"};
-  /// The number of tokens of each sequence that the cache holds. If 0, it is
-  /// the mask's, or else the largest dimension 2 of the updated parameters of
-  /// four dimensions, as those of transformers' caches (batch, heads, tokens,
-  /// size).
+  /// The number of tokens of each sequence that the cache holds, at most as
+  /// many as `caches` have places. If 0, it is the mask's; or else the largest
+  /// dimension 2 of `caches`; or else that of the updated parameters of four
+  /// dimensions, as those of transformers' caches (batch, heads, tokens, size).
   int64_t cacheSize = 0;
   /// Token ids are less than this. If 0, it is the size of the logits.
   int64_t vocabularySize = 0;

@@ -157,36 +157,6 @@ static std::vector<Examined> examineAll(const Manifest &manifest,
   return generating;
 }
 
-/// Finds the size of the cache.
-static void measureCache(const Manifest &manifest, const TensorInfo *mask,
-                         const GeneratorOptions &options,
-                         GeneratingPrograms &found) {
-  found.cacheSize = options.cacheSize;
-  found.cacheSource = "as given";
-  if (mask) {
-    if (options.cacheSize > 0 && options.cacheSize != mask->shape[1])
-      throw inputError("a cache of " + std::to_string(options.cacheSize) +
-                       " tokens is given, but input '" + mask->name + "' is " +
-                       mask->getTypeString());
-    found.cacheSize = mask->shape[1];
-    found.cacheSource = "the size of input '" + mask->name + "'";
-  }
-  if (found.cacheSize > 0)
-    return;
-  for (const TensorInfo &info : manifest.parameters)
-    if (info.isUpdated && info.shape.size() == 4 &&
-        info.shape[2] > found.cacheSize) {
-      found.cacheSize = info.shape[2];
-      found.cacheSource =
-          "dimension 2 of '" + info.name + "', " + info.getTypeString();
-    }
-  if (found.cacheSize == 0)
-    throw inputError(
-        "the size of the cache can't be told from the artifact, because "
-        "programs update no parameter of four dimensions: say how many tokens "
-        "of a sequence it holds");
-}
-
 /// Whether the last part of the name begins with one of `prefixes`.
 static bool isNamed(const TensorInfo &info,
                     const std::vector<std::string> &prefixes) {
@@ -195,6 +165,56 @@ static bool isNamed(const TensorInfo &info,
   return std::any_of(
       prefixes.begin(), prefixes.end(),
       [&](const std::string &prefix) { return name.starts_with(prefix); });
+}
+
+/// Whether an updated parameter has a place for each token in dimension 2.
+static bool isCache(const TensorInfo &info, const GeneratorOptions &options) {
+  return isNamed(info, options.caches) && info.shape.size() == 4;
+}
+
+/// Finds the size of the cache.
+static void measureCache(const Manifest &manifest, const TensorInfo *mask,
+                         const GeneratorOptions &options,
+                         GeneratingPrograms &found) {
+  const int64_t given = options.cacheSize;
+  auto use = [&](int64_t size, std::string source) {
+    found.cacheSize = size;
+    found.cacheSource = std::move(source);
+  };
+  auto refuse = [&](const std::string &expected) {
+    throw inputError("a cache of " + std::to_string(given) +
+                     " tokens is given, expected " + expected +
+                     std::to_string(found.cacheSize) + " (" +
+                     found.cacheSource + ")");
+  };
+  if (mask) {
+    use(mask->shape[1],
+        "the size of input '" + mask->name + "', " + mask->getTypeString());
+    if (given > 0 && given != found.cacheSize)
+      refuse("");
+    return;
+  }
+  bool isKnown = false; // by its name, else by its number of dimensions
+  for (const TensorInfo &info : manifest.parameters) {
+    if (!info.isUpdated || info.shape.size() != 4)
+      continue;
+    bool isNamed = isCache(info, options);
+    if (std::pair(isNamed, info.shape[2]) <=
+        std::pair(isKnown, found.cacheSize))
+      continue;
+    isKnown = isNamed;
+    use(info.shape[2],
+        "dimension 2 of '" + info.name + "', " + info.getTypeString());
+  }
+  if (isKnown && given > found.cacheSize)
+    refuse("at most ");
+  if (given > 0)
+    use(given, "as given");
+  if (found.cacheSize == 0)
+    throw inputError(
+        "the size of the cache can't be told from the artifact, because "
+        "programs update no parameter of four dimensions: say how many tokens "
+        "of a sequence it holds");
 }
 
 GeneratingPrograms
@@ -242,8 +262,7 @@ tprt::findGeneratingPrograms(const Manifest &manifest,
       manifest.parameters.begin(), manifest.parameters.end(),
       [&](const TensorInfo &info) {
         return !info.isUpdated || isNamed(info, options.counters) ||
-               (isNamed(info, options.caches) && info.shape.size() == 4 &&
-                info.shape[2] == result.cacheSize);
+               (isCache(info, options) && info.shape[2] == result.cacheSize);
       });
   return result;
 }

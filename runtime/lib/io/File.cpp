@@ -3,6 +3,7 @@
 
 #include "tprt/File.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -27,6 +28,12 @@ static Error systemError(const std::string &action, const std::string &path,
                          int error = errno) {
   return inputError("cannot " + action + " '" + path +
                     "': " + std::strerror(error));
+}
+
+Error tprt::writeError(const std::string &path, int error) {
+  return inputError((path == "-" ? "cannot write to standard output"
+                                 : "cannot write '" + path + "'") +
+                    ": " + std::strerror(error));
 }
 
 /// Calls `call` again if a signal has interrupted it.
@@ -72,7 +79,7 @@ std::string tprt::makeTemporaryName(const std::string &prefix) {
 
 void tprt::syncDirectory(const std::string &path) {
   if (int error = syncNames(path))
-    throw systemError("write", path, error);
+    throw writeError(path, error);
 }
 
 namespace {
@@ -198,11 +205,11 @@ static std::optional<int> findDescriptor(const std::filesystem::path &path) {
   return descriptor;
 }
 
-/// The target of a path, as open(O_CREAT) follows it. The target may not exist,
-/// or may be the name of an open file.
+/// The target of an output's path, as open(O_CREAT) follows it. The target may
+/// not exist, or may be the name of an open file.
 static std::string resolveLinks(const std::string &path) {
   namespace fs = std::filesystem;
-  fs::path target = path;
+  fs::path target = path == "-" ? "/dev/stdout" : path;
   std::error_code error;
   for (int depth = 0; depth < 40 && fs::is_symlink(target, error); ++depth) {
     if (findDescriptor(target))
@@ -268,24 +275,24 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
   if (std::optional<int> open = findDescriptor(target)) {
     descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
     if (descriptor < 0)
-      throw systemError("write", this->path);
+      throw writeError(this->path, errno);
     if ((::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDONLY) {
       ::close(std::exchange(descriptor, -1));
-      throw systemError("write", this->path, EBADF);
+      throw writeError(this->path, EBADF);
     }
     return;
   }
   struct stat status = {};
   bool exists = ::lstat(target.c_str(), &status) == 0;
   if (!exists && errno != ENOENT) // a name that is too long
-    throw systemError("write", this->path);
+    throw writeError(this->path, errno);
   if (exists && S_ISLNK(status.st_mode)) {
     if (followsLinks) // a cycle of links
-      throw systemError("write", this->path, ELOOP);
+      throw writeError(this->path, ELOOP);
     exists = false; // it is replaced
   }
   if (exists && S_ISDIR(status.st_mode))
-    throw systemError("write", this->path, EISDIR);
+    throw writeError(this->path, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
     descriptor = openToWrite(target, /*flags=*/0, this->path);
     return;
@@ -306,7 +313,7 @@ OutputFile::OutputFile(std::string path, bool followsLinks)
     ::unlink(temporaryPath.c_str());
   }
   if (error != 0)
-    throw systemError("write", this->path, error);
+    throw writeError(this->path, error);
 }
 
 OutputFile::OutputFile(OutputFile &&other) noexcept
@@ -329,7 +336,7 @@ void OutputFile::write(const void *data, size_t bytes) {
     if (written < 0) {
       if (errno == EINTR)
         continue;
-      throw systemError("write", path);
+      throw writeError(path, errno);
     }
     cursor += written;
     bytes -= written;
@@ -355,7 +362,7 @@ void OutputFile::close() {
       error == 0)
     error = errno;
   if (error != 0)
-    throw systemError("write", path, error);
+    throw writeError(path, error);
 }
 
 void OutputFile::commit() {
@@ -363,10 +370,10 @@ void OutputFile::commit() {
   if (temporaryPath.empty())
     return;
   if (::rename(temporaryPath.c_str(), target.c_str()) != 0)
-    throw systemError("write", path);
+    throw writeError(path, errno);
   temporaryPath.clear();
   if (int error = syncNames(getDirectory(target)))
-    throw systemError("write", path, error);
+    throw writeError(path, error);
 }
 
 static const volatile std::sig_atomic_t *isEndOfWaits = nullptr;
@@ -392,7 +399,7 @@ int tprt::openToWrite(const std::string &path, int flags,
       return descriptor;
     }
     if (!isFifo || errno != ENXIO)
-      throw systemError("write", name);
+      throw writeError(name, errno);
     if (isEndOfWaits && *isEndOfWaits)
       throw inputError("cannot write '" + name +
                        "': a signal has ended the wait for its reader");
@@ -430,13 +437,16 @@ void tprt::checkOutputs(std::span<const std::string> paths) {
   std::map<std::string, std::string> known; // by their targets
   std::map<std::pair<dev_t, ino_t>, Written> before;
   for (const std::string &path : paths) {
+    if (path == "-" && std::count(paths.begin(), paths.end(), path) > 1)
+      throw inputError("'-' is given for two outputs; only one can be the "
+                       "standard output");
     std::string target = resolveLinks(path);
     bool isOpen = findDescriptor(target).has_value();
     struct stat status = {};
     bool exists = ::stat(target.c_str(), &status) == 0;
     if (exists && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
       if (::access(target.c_str(), W_OK) != 0)
-        throw systemError("write", path);
+        throw writeError(path, errno);
       continue; // opening a FIFO would wait for its reader
     }
     {

@@ -223,8 +223,8 @@ namespace {
 /// A file whose checksum is computed as it is written.
 class SummedFile {
 public:
-  SummedFile(const std::string &directory, const std::string &name)
-      : file(directory + "/" + name), written{name} {}
+  explicit SummedFile(const std::string &path)
+      : file(path), written{std::filesystem::path(path).filename()} {}
 
   void write(const void *data, size_t bytes) {
     file.write(data, bytes);
@@ -244,8 +244,7 @@ private:
 
 } // namespace
 
-WrittenFile tprt::writeSafetensors(const std::string &directory,
-                                   const std::string &name,
+WrittenFile tprt::writeSafetensors(const std::string &path,
                                    std::vector<TensorSource> tensors) {
   // Readers don't allow gaps between tensors.
   auto isOdd = [](const TensorSource &tensor) {
@@ -271,7 +270,7 @@ WrittenFile tprt::writeSafetensors(const std::string &directory,
   size += -(size + sizeof(size)) % blockAlignment;
   text.resize(size, ' ');
 
-  SummedFile file(directory, name);
+  SummedFile file(path);
   file.write(&size, sizeof(size));
   file.write(text);
   for (const TensorSource &tensor : tensors)
@@ -279,12 +278,10 @@ WrittenFile tprt::writeSafetensors(const std::string &directory,
   return file.commit();
 }
 
-WrittenFile tprt::writeSafetensors(const std::string &path,
+WrittenFile tprt::writeSafetensors(const std::string &directory,
+                                   const std::string &name,
                                    std::vector<TensorSource> tensors) {
-  std::filesystem::path parts = path;
-  std::string directory = parts.parent_path().string();
-  return writeSafetensors(directory.empty() ? "." : directory,
-                          parts.filename().string(), std::move(tensors));
+  return writeSafetensors(directory + "/" + name, std::move(tensors));
 }
 
 std::vector<std::vector<TensorSource>>
@@ -348,7 +345,7 @@ writeIndex(const std::string &directory, const std::string &stem,
   }
   json index = {{"metadata", {{"total_size", totalBytes}}},
                 {"weight_map", std::move(weightMap)}};
-  SummedFile file(directory, stem + ".safetensors.index.json");
+  SummedFile file(directory + "/" + stem + ".safetensors.index.json");
   file.write(index.dump(2) + "\n");
   return file.commit();
 }

@@ -9,17 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
 
 using namespace tprt;
 using json = nlohmann::ordered_json;
-
-static Error writeError(const std::string &path) {
-  return inputError("cannot write '" + path + "': " + std::strerror(errno));
-}
 
 /// Step and loss of a line; nullopt if the line has another format.
 static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
@@ -76,7 +71,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step)
   if (std::optional<int> open = findOpenFile(this->path)) {
     descriptor = ::fcntl(*open, F_DUPFD_CLOEXEC, 0);
     if (descriptor < 0)
-      throw writeError(this->path);
+      throw writeError(this->path, errno);
     return;
   }
   off_t size = 0;
@@ -88,7 +83,7 @@ MetricsFile::MetricsFile(std::string path, int64_t step)
     int error = errno;
     ::close(descriptor);
     errno = error;
-    throw writeError(this->path);
+    throw writeError(this->path, errno);
   }
 }
 
@@ -120,7 +115,7 @@ void MetricsFile::write(const StepReport &report,
   for (std::string_view rest = text; !rest.empty();) {
     ssize_t written = ::write(descriptor, rest.data(), rest.size());
     if (written < 0 && errno != EINTR)
-      throw writeError(path);
+      throw writeError(path, errno);
     rest.remove_prefix(std::max<ssize_t>(written, 0));
   }
 }

@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --convert-program-to-llvm --split-input-file | FileCheck %s
 
-// CHECK: llvm.func internal @main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) -> i32
+// CHECK: llvm.func internal @main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) -> i32 attributes {{.*}}passthrough = ["noinline", "optnone"]
 func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
                 %x: memref<8xf32> {tprt.role = "input"}, %w: memref<8xf32> {tprt.role = "parameter"},
                 %y: memref<8xf32> {tprt.role = "output"}, %arena: memref<64xi8> {tprt.role = "arena"}) -> i32 {
@@ -14,7 +14,7 @@ func.func private @kernel_0(%x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32>)
   return
 }
 
-// CHECK: llvm.func @tpx_main(%[[CTX:.+]]: !llvm.ptr, %[[RANK:.+]]: i64, %[[INPUTS:.+]]: !llvm.ptr, %[[PARAMETERS:.+]]: !llvm.ptr, %[[OUTPUTS:.+]]: !llvm.ptr, %[[ARENA:.+]]: !llvm.ptr) -> i32
+// CHECK: llvm.func @tpx_main(%[[CTX:.+]]: !llvm.ptr, %[[RANK:.+]]: i64, %[[INPUTS:.+]]: !llvm.ptr, %[[PARAMETERS:.+]]: !llvm.ptr, %[[OUTPUTS:.+]]: !llvm.ptr, %[[ARENA:.+]]: !llvm.ptr) -> i32 attributes {{.*}}passthrough = ["noinline", "optnone"]
 // CHECK: %[[XSLOT:.+]] = llvm.getelementptr %[[INPUTS]][0]
 // CHECK: %[[X:.+]] = llvm.load %[[XSLOT]]
 // CHECK: %[[WSLOT:.+]] = llvm.getelementptr %[[PARAMETERS]][0]

@@ -2,6 +2,8 @@
 
 // All ops without a lowering are listed.
 func.func @main(%x: tensor<4xf32>, %y: memref<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tp.propagation_barrier' isn't partitioned: this is a program over global shapes; make the ranks' program of it: tp-opt MODEL --tp-parallelize}}
+  %b = tp.propagation_barrier %x : tensor<4xf32>
   // expected-error @+1 {{'nn.relu' can't be compiled: no lowering}}
   %0 = nn.relu %x : tensor<4xf32>
   %c0 = arith.constant 0 : index

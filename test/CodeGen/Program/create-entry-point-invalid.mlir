@@ -13,7 +13,7 @@ module {
 // -----
 
 tp.mesh @mesh(tp = 2)
-// expected-error @+1 {{'x' has a sharding but no tp.global_type: this is a program over global shapes: run tp-opt --tp-parallelize first}}
+// expected-error @+1 {{'x' has a sharding but no tp.global_type: this is a program over global shapes; make the ranks' program of it: tp-opt MODEL --tp-parallelize=plan=PLAN -o RANKS (without '=plan=PLAN' if the IR has the placements)}}
 func.func @main(%x: tensor<4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{tp}]>}) {
   return
 }
@@ -22,8 +22,17 @@ func.func @main(%x: tensor<4xf32> {tp.name = "x", tp.sharding = #tp.sharding<@me
 
 tp.mesh @mesh(tp = 2)
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{'tp.redistribute' isn't partitioned: this is a program over global shapes}}
+  // expected-error @+1 {{'tp.redistribute' isn't partitioned: this is a program over global shapes; make the ranks' program of it: tp-opt MODEL --tp-parallelize}}
   %0 = tp.redistribute %x to <@mesh, [{}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+tp.mesh @mesh(tp = 2)
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'tp.constraint' isn't partitioned: this is a program over global shapes}}
+  %0 = tp.constraint %x to <@mesh, [{}]> : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 

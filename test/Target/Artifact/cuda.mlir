@@ -39,11 +39,12 @@
 // TARGETS: .target sm_100
 
 // HOST: @tprt_device_code = {{.*}}constant { i32, ptr, i32, ptr, i32, ptr }
-// HOST: define i32 @tpx_main
+// HOST: define internal {{.*}}i32 @main(
 // HOST: call i32 @tprt_gemm
 // HOST: call i32 @tprt_launch(ptr {{.*}}, i32 0, ptr {{.*}}@launch_args_
 // HOST: call i32 @tprt_collective
 // HOST: call i32 @tprt_launch(ptr {{.*}}, i32 1, ptr {{.*}}@launch_args_
+// HOST: define i32 @tpx_main(
 
 // MANIFEST: "target":{"architectures":[80,90],"cpu":"{{x86-64|generic}}","device":"cuda"
 // CPU-NOT: "device"

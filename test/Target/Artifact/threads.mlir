@@ -12,7 +12,7 @@
 // RUN: %python %S/Inputs/threads.py check
 
 // CHECK-DAG: declare i32 @tprt_parallel(ptr, ptr, ptr, i64, i64)
-// CHECK-DAG: call i32 @tprt_parallel(ptr %{{.+}}, ptr nonnull @kernel_0_range
+// CHECK-DAG: call i32 @tprt_parallel(ptr %{{.+}}, ptr @kernel_0_range
 func.func @main(%x: tensor<1021x515xf32> {tp.name = "x"}, %v: tensor<300007xf32> {tp.name = "v"})
     -> (tensor<1021x515xf32> {tp.name = "rows"}, tensor<515xf32> {tp.name = "sums"}, tensor<300007xf32> {tp.name = "elements"}) {
   %rows = nn.softmax %x dim 1 : tensor<1021x515xf32>

@@ -34,6 +34,7 @@ def TP_Dialect : Dialect {
     | `tp.ranks` | a function | the ranks that run it, if not all ranks run the same function | `tp-partition` | the passes after it |
     | `tp.copy_of` | a function with `tp.ranks` | the function that this one is a copy of, for ranks whose blocks have other shapes | `tp-partition` | the passes after it |
     | `tp.redistributions` | a function | the costs of its redistributions | `tp-partition` | `tp-report` |
+    | `tp.constants` | a module | FQNs of the buffers that are constants in it, because the model's `state_dict` doesn't have them and the program doesn't write them | importers | `tp-compile`, which refuses other programs that update them |
     | `tp.arena_bytes` | a per-rank module | the size of its programs' arena | `tp-predict-memory` | `tp-report` |
     | `tp.reshard` | `tp.redistribute` | the backward pass redistributes again instead of keeping the forward pass's result | `tp-apply-plan` | `tp-grad` |
     | `tp.fsdp_group` | `nn.parameter` | FQN of the module that PyTorch's `fully_shard` would be called on; FSDP gathers and reduces the parameters of a group together | `tp-apply-plan` | `tp-grad`, `tp-optimize-collectives` |

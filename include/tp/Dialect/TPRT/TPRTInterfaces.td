@@ -24,4 +24,18 @@ def TPRT_LibraryCallInterface : OpInterface<"LibraryCallOpInterface"> {
   ];
 }
 
+def TPRT_CollectiveCallInterface : OpInterface<"CollectiveCallOpInterface"> {
+  let cppNamespace = "::mlir::tprt";
+  let description = [{
+    A call that runs a collective of the manifest, or a part of it. The calls of one collective,
+    such as its start and its wait, have one number.
+  }];
+  let methods = [
+    InterfaceMethod<"The collective's number in the manifest; in a function that `tprt.call` calls, "
+                    "its place in the list of the call.",
+                    "int64_t", "getId">,
+    InterfaceMethod<"Sets the number.", "void", "setId", (ins "int64_t":$id)>
+  ];
+}
+
 #endif // TP_DIALECT_TPRT_TPRTINTERFACES_TD

@@ -56,7 +56,8 @@ def TPRT_OpaqueOp : TPRT_Op<"opaque", [
 /// The operands of a collective, of its start and of its wait.
 class TPRT_CollectiveBase<string mnemonic, string readsOutput, string relation = "Equivalent",
                           list<string> overridden = []>
-    : TPRT_DestinationOp<mnemonic, readsOutput, relation, [], overridden> {
+    : TPRT_DestinationOp<mnemonic, readsOutput, relation, [TPRT_CollectiveCallInterface],
+                         overridden> {
   let arguments = (ins I64Attr:$id, Arg<Optional<TPRT_Buffer>, "the operand", [MemRead]>:$input,
                        Arg<TPRT_Buffer, "where the result goes", [MemRead, MemWrite]>:$output);
   let assemblyFormat = [{
