@@ -73,7 +73,10 @@ class CompileError(Error):
     """A program, a plan or an option is wrong. The text is that of the errors."""
 
     diagnostics: list[Diagnostic]
-    """All messages of the call, with the errors among them. Empty if the error has no place in a program."""
+    """All messages of the call, with the errors among them."""
+
+    outputs: dict[str, str]
+    """Of `Program.run_pipeline`: what the passes had written before the failure."""
 
 class InputError(Error, ValueError):
     """A file, a weight or an input is wrong."""
@@ -139,7 +142,8 @@ class Program:
         :param options: those of `tp-opt --tp-parallelize`, as in {"plan": "plan.yaml", "sequence-parallel": True}.
         :param files: files in memory, by name: wherever an option names a file that is among them, this text is read
             instead of a file of the system. Messages have the name.
-        :raises CompileError: the options, the plan or the model have an error.
+        :raises InputError: there is no option of this name.
+        :raises CompileError: the value of an option, the plan or the model have an error.
         """
     def run_pipeline(
         self,
@@ -249,6 +253,7 @@ class Session:
         - "gemm_library": "tiles", "openblas" or "onednn", for all products; by default the fastest, by measurement
         - "gemm_file": where the choices of libraries are kept; by default beside the artifact
         - "gemm_seconds": how long to measure at most. 0.3 by default
+        - "cuda_device", "cuda_tf32", "cuda_graphs": for programs of CUDA devices, as tp-run's options
 
         :raises InputError: an option is wrong, or weights are missing or wrong: the text lists all of them.
         """

@@ -73,7 +73,7 @@ private:
   Manifest manifest;
   std::shared_ptr<const MappedFile> file;
   std::string_view manifestText, sharedObject; ///< in the file
-  size_t code = 0;               ///< the chosen one of Program::entries
+  size_t code = 0; ///< the chosen one of Program::entries
   mutable std::once_flag isOpen;
   int descriptor = -1;
   void *handle = nullptr;
