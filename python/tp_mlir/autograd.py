@@ -17,7 +17,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils import _pytree as pytree
 
-from .capture import Structure, capture
+from .capture import Structure, capture, get_class_name
 from .executable import Bundle, Executable, shard
 from .weights import collect_tensors
 
@@ -56,7 +56,7 @@ class Backward:
         weighted = _Weighted(module, forward.sharded.captured.arguments)
         with _in_modes(module, modes):
             captured = capture(weighted, ([tensor.detach() for tensor in inputs], list(cotangents)), {},
-                               name=f"the gradients of {type(module).__name__}")
+                               name=f"the gradients of {get_class_name(module)}", has_signatures=dispatcher.has_signatures)
         sharded = shard(captured, dispatcher.write_plan(module, _PREFIX), {**dispatcher.options, "gradients": True}, quiet=True)
         self._executable = Bundle([sharded], collect_tensors(weighted), cpu=dispatcher.cpu).executables[0]
         (program,) = json.loads(self._executable.bundle.artifact.manifest)["programs"]

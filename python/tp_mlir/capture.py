@@ -26,6 +26,7 @@ from torch.utils import _pytree as pytree
 
 from . import _native
 from .errors import CaptureError, InputError
+from .huggingface import register_caches
 from .signatures import ordered
 
 # Exporting sets the forward of modules for a while.
@@ -114,18 +115,22 @@ def as_written(module: torch.nn.Module) -> Iterator[None]:
             inner.__class__ = parallel
 
 
-def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None) -> Captured:
+def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
+            has_signatures: bool = True) -> Captured:
     """The program of `module` for these arguments.
+
+    :param has_signatures: whether the forward functions of the modules inside have the arguments that a plan means.
 
     :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
     :raises InputError: a tensor isn't in the host's memory."""
     name = name or get_class_name(module)
     check_tensors(module, args, kwargs)
+    register_caches()
     with _exporting(module):
         signature = Signature(module.forward)
         signature.flatten(args, kwargs)
         try:
-            with ordered(module) as signatures:
+            with ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures:
                 program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
         except Exception as error:
             raise _explain(error, name) from error
@@ -190,7 +195,7 @@ def _import(archive: bytes, signatures: Mapping[str, Any], name: str) -> _native
         json.dump(signatures, file)
         file.flush()
         try:
-            program = _native.import_program(archive, weights=True, signature=file.name, name=name)
+            program = _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
         except InputError as error:
             raise CaptureError(str(error)) from None
     if "writes its input" in program.notes:

@@ -31,6 +31,7 @@ class Dispatcher:
         self.calls: list[Call] = []
         self.options: dict[str, Any] = {}
         self.cpu = "native"
+        self.has_signatures = True  # whether the arguments of modules are known
         self._lock = threading.RLock()
         self.clear()
 
@@ -119,7 +120,7 @@ class Dispatcher:
             self._last = self.executables[0]
 
     def _shard(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sharded:
-        return shard(capture(module, args, kwargs), self.write_plan(module), self.options)
+        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), self.write_plan(module), self.options)
 
     def _add(self, module: torch.nn.Module, programs: Mapping[Any, Sharded]) -> None:
         bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.cpu)

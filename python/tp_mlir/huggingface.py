@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plans that models of transformers come with."""
+"""Models of transformers: the plans that they come with, and the caches that they return."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from typing import TYPE_CHECKING
 
 from .errors import PlanError
@@ -23,3 +25,11 @@ def find_plan(module: torch.nn.Module, place: Place) -> dict[str, str]:
             return {join(fqn, key): style for key, style in plan.items()}
     raise PlanError(f"the plan 'auto' is the tp_plan of a model of transformers, and {type(module).__name__} has none; write a plan as "
                     "a map of modules to styles", place=place)
+
+
+def register_caches() -> None:
+    """Lets torch.export know the caches that models return, if transformers is in use."""
+    if "transformers" in sys.modules:
+        with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
+            from transformers.integrations.executorch import register_dynamic_cache_export_support
+            register_dynamic_cache_export_support()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -145,6 +146,15 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
             dispatcher.calls.remove(call)
             raise
     return module
+
+
+def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, cpu: str = "native",
+                      options: Mapping[str, Any] | None = None, **how: Any) -> None:
+    """parallelize_module for a graph that PyTorch has captured, which has lost the arguments of its modules."""
+    dispatcher = _add_call(module, read_calls(module, mesh, plan, argument="", index=sys.maxsize, **how))
+    dispatcher.options.update(options or {})
+    dispatcher.cpu = cpu
+    dispatcher.has_signatures = False
 
 
 def read_examples(examples: Any) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib.util
 import linecache
 import os
 import sys
 from collections.abc import Iterator
 from types import FrameType
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Code in these folders isn't the user's. PyTorch calls this package for torch.compile.
+_FOLDERS = tuple(os.path.dirname(path) + os.sep for path in [os.path.abspath(__file__), importlib.util.find_spec("torch").origin])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,11 +60,11 @@ def _get_short_name(file: str) -> str:
 
 
 class CallSite:
-    """The call of this package that the user's code is in."""
+    """The call that the user's code is in."""
 
     def __init__(self) -> None:
         frame: FrameType | None = sys._getframe(1)
-        while frame and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
+        while frame and os.path.abspath(frame.f_code.co_filename).startswith(_FOLDERS):
             frame = frame.f_back
         assert frame, "a call begins outside of this package"
         self.file = _get_short_name(frame.f_code.co_filename)
