@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -63,9 +63,12 @@ class Backward:
         self._outputs = {output["name"]: i for i, output in enumerate(program["outputs"])}
         self._inputs = [tensor["name"] for tensor in program["inputs"]]
 
-    def run(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], names: Sequence[str]) -> list[torch.Tensor | None]:
-        """The gradients of the inputs and of the parameters `names`."""
-        outputs = self._executable.run([*inputs, *cotangents])
+    def run(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor],
+            names: Sequence[str]) -> list[torch.Tensor | None]:
+        """The gradients of the inputs and of the parameters `names`. `state`: the buffers that the forward pass updates, as they
+        were before it."""
+        outputs = self._executable.run_without_update([*inputs, *cotangents],
+                                                      {f"{_PREFIX}.{name}": value for name, value in state.items()})
         wanted = [*self._inputs[:len(inputs)], *(f"{_PREFIX}.{name}" for name in names)]
         return [outputs[self._outputs[f"grad.{name}"]] if f"grad.{name}" in self._outputs else None for name in wanted]
 
@@ -90,6 +93,7 @@ class _Run(torch.autograd.Function):
         ctx.state = dispatcher, module, executable, names, count
         ctx.modes = [inner.training for inner in module.modules()]
         ctx.save_for_backward(*tensors)
+        ctx.buffers = executable.bundle.weights.copy_updated()
         outputs = executable.run([tensor.detach() for tensor in tensors[:count]])
         ctx.mark_non_differentiable(*(output for output in outputs if not output.is_floating_point()))
         ctx.differentiable = [output.is_floating_point() for output in outputs]
@@ -104,7 +108,7 @@ class _Run(torch.autograd.Function):
         cotangents = [gradient.contiguous() for gradient, kept in zip(gradients, ctx.differentiable) if kept]
         if executable.backward is None:
             executable.backward = Backward(dispatcher, module, executable, ctx.modes, inputs, cotangents)
-        results = executable.backward.run(inputs, cotangents, names)
+        results = executable.backward.run(inputs, cotangents, ctx.buffers, names)
         needed = ctx.needs_input_grad[5:]
         return (None,) * 5 + tuple(result if wanted else None for result, wanted in zip(results, needed))
 

@@ -134,18 +134,28 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
                 program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
         except Exception as error:
             raise _explain(error, name) from error
+        call = program.call_spec
+        output = _get_output(program)
+        if not _is_plain(call.out_spec):
+            program.module_call_graph[0].signature.out_spec = pytree.tree_structure((0,) * call.out_spec.num_leaves)
         archive = _save(program)
-    keywords = _get_children(program.call_spec.in_spec)[1]
+    keywords = _get_children(call.in_spec)[1]
     kwargs = {key: kwargs[key] for key in keywords.context}
     leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
     order = signature.order(args, kwargs)
     inputs = [order[i] for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     arguments = Structure(spec, [(False, None) if isinstance(leaf, torch.Tensor) else (True, leaf) for leaf in leaves])
-    return Captured(_import(archive, signatures, name), inputs, arguments, _get_output(program))
+    return Captured(_import(archive, signatures, name), inputs, arguments, output)
 
 
 def _get_children(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
     return spec.children() if hasattr(spec, "children") else spec.children_specs  # before PyTorch 2.12
+
+
+def _is_plain(spec: pytree.TreeSpec) -> bool:
+    """Whether the importer knows the classes of a structure; it gives the parts of others numbers instead of names."""
+    known = spec.type is None or issubclass(spec.type, (tuple, list, dict))
+    return known and all(map(_is_plain, _get_children(spec)))
 
 
 def get_class_name(module: torch.nn.Module) -> str:

@@ -92,9 +92,11 @@ class Executable:
         self.bundle.weights.pull()
         return outputs
 
-    def run_without_update(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The same, but what the program updates stays in it."""
+    def run_without_update(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The same, but what the program updates stays in it. `state`: parameters that differ from the module's."""
         self.bundle.weights.push()
+        if state:
+            self.bundle.weights.session.set_parameters(state)
         return list(map(torch.from_dlpack, self._run_flat(inputs, self.name)))
 
     @property

@@ -52,9 +52,12 @@ class Weights:
     def _look(self) -> tuple[list[int], list[int]]:
         """Reads the module's tensors; returns what was seen before."""
         before = self._seen
-        self._tensors = [kept[name] for kept, name in self._slots]
+        self._look_up()
         self._seen = list(map(_get_version, self._tensors)), list(map(_get_pointer, self._tensors))
         return before
+
+    def _look_up(self) -> None:
+        self._tensors = [kept[name] for kept, name in self._slots]
 
     def push(self) -> None:
         """Gives the session what has changed in the module."""
@@ -77,6 +80,11 @@ class Weights:
             for i in self._updated:
                 self._tensors[i].copy_(torch.from_dlpack(self.session.get_parameter(self._names[i])))
         self._look()
+
+    def copy_updated(self) -> dict[str, torch.Tensor]:
+        """Copies of the tensors that a run updates, before it does."""
+        self._look_up()
+        return {self._names[i]: self._tensors[i].detach().clone() for i in self._updated}
 
     def collect(self) -> dict[str, torch.Tensor]:
         """The parameters that the programs read, as the module has them now, each in memory of its own."""
