@@ -21,6 +21,8 @@ std::string mlir::tp::python::getPath(nb::handle object) {
 
 NB_MODULE(_native, module) {
   module.doc() = "The compiler and the runtime, in this process.";
+  // When Python ends, modules that users have at global scope still hold objects.
+  nb::set_leak_warnings(false);
   module.attr("__version__") = TP_MLIR_VERSION;
   bindErrors(module);
   bindTensors(module);
