@@ -101,7 +101,11 @@ class Executable:
 
     @property
     def report(self) -> Report:
-        return Report.parse(self.sharded.program.report(), self.sharded.plan.translate)
+        text, machine = self.sharded.program.report(), self.sharded.options.get("machine")
+        if machine:
+            pipeline = f"builtin.module(tp-predict-memory,tp-report{{file=report machine={machine}}})"
+            text = self.sharded.program.clone().run_pipeline(pipeline, outputs=["report"])["report"]
+        return Report.parse(text, self.sharded.plan.translate)
 
     def explain(self, value: str | None) -> Explanation:
         plan, texts = self.sharded.plan, {}
