@@ -82,6 +82,8 @@ class Structure:
     """For each leaf, whether it is a constant, and which."""
 
     def build(self, tensors: Sequence[torch.Tensor]) -> Any:
+        if self.spec.is_leaf() and tensors:
+            return tensors[0]
         rest = iter(tensors)
         return pytree.tree_unflatten([value if is_constant else next(rest) for is_constant, value in self.constants], self.spec)
 
