@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../tools/tp-import/ImportTool.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "tp/Import/Importer.h"
@@ -163,9 +164,23 @@ static nb::tuple readArchive(nb::handle archive, const std::string &name,
       weights);
 }
 
-NB_MODULE(_torch_import, module) {
+/// Runs tp-import with its arguments, the first one its name.
+static int runTool(std::vector<std::string> arguments) {
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  return runImportTool(arguments.size(), argv.data());
+}
+
+/// _torch_import_2_13, for PyTorch 2.13.
+#define TP_MODULE_OF(version) _torch_import_##version
+#define TP_MODULE(version) TP_MODULE_OF(version)
+
+NB_MODULE(TP_MODULE(TP_TORCH_VERSION), module) {
   using namespace nb::literals;
   module.doc() = "The importers, which need the LibTorch of this process.";
+  module.def("run_tool", &runTool, "arguments"_a);
   module.def("read", &readArchive, "archive"_a, "name"_a, "inputs"_a,
              "signature"_a, "weights"_a);
 }

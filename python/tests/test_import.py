@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import unittest
+import unittest.mock
 
 import models
 import torch
@@ -148,7 +149,12 @@ class Errors(unittest.TestCase):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertIn("importing a model needs PyTorch 2.8 or later", run.stdout)
+        self.assertIn("importing a model needs PyTorch; this package is for PyTorch 2.", run.stdout)
+
+    def test_another_version_of_pytorch(self):
+        with unittest.mock.patch.object(torch, "__version__", "2.7.1+cpu"):
+            with self.assertRaisesRegex(_native.Error, r"PyTorch 2.7.1\+cpu can't be used to import a model; this package is for"):
+                _native.import_program(b"")
 
 
 class Memory(unittest.TestCase):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs of the extension module: parsing, passes, files in memory, errors, artifacts."""
 
+import ast
 import gc
 import json
 import os
+import pathlib
 import threading
 import unittest
 
 import models
+import tp_mlir
 from tp_mlir import CompileError, Error, InputError, _native
 from tp_mlir._native import Program
 
@@ -240,6 +243,27 @@ class Threads(unittest.TestCase):
             os._exit(code)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
         self.assertIn("nn.relu", program.text())
+
+
+class Stubs(unittest.TestCase):
+    def test_the_stubs_have_what_the_module_has(self):
+        tree = ast.parse(pathlib.Path(tp_mlir.__file__).with_name("_native.pyi").read_text())
+        described = {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        del described["SupportsDLPack"]
+
+        def public(names):
+            return {name for name in names if not name.startswith("_")}
+
+        self.assertEqual(set(described), public(dir(_native)))
+        for name, node in described.items():
+            if isinstance(node, ast.FunctionDef):
+                continue
+            with self.subTest(name):
+                bases = getattr(_native, name).__mro__[1:]
+                inherited = {each for base in bases for each in dir(base)}
+                members = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
+                members |= {each.target.id for each in node.body if isinstance(each, ast.AnnAssign)}
+                self.assertEqual(public(members), public(dir(getattr(_native, name))) - inherited)
 
 
 class Memory(unittest.TestCase):

@@ -9,6 +9,8 @@
 #include "llvm/ADT/ScopeExit.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/scalar_tensor.h>
 
 using namespace mlir;
 using namespace mlir::tp;
