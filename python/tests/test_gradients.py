@@ -239,8 +239,7 @@ class TrainStep(unittest.TestCase):
 
 class Compile(unittest.TestCase):
     def compile(self, module, **options):
-        from tp_mlir.dynamo import compile_graph
-        return torch.compile(module, backend=compile_graph, options={"mesh": MESH, "plan": PLAN, **options})
+        return torch.compile(module, backend="tp_mlir", options={"mesh": MESH, "plan": PLAN, **options})
 
     def test_forward_backward_and_shapes(self):
         models = make(Normalized), make(Normalized)
@@ -267,9 +266,8 @@ class Compile(unittest.TestCase):
                                  ({"rank": 3}, "no option 'rank'"), ({"mesh": 3}, "a mesh is a DeviceMesh")):
             with self.assertRaisesRegex(Exception, message):
                 self.compile(make(MLP), **options)(X)
-        from tp_mlir.dynamo import compile_graph
         with self.assertRaisesRegex(Exception, "needs options with a mesh and a plan; there is no 'mesh' and no 'plan'"):
-            torch.compile(make(MLP), backend=compile_graph)(X)
+            torch.compile(make(MLP), backend="tp_mlir")(X)
 
 
 if __name__ == "__main__":
