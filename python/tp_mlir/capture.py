@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import inspect
 import io
 import json
+import logging
 import os
 import re
 import tempfile
@@ -29,8 +31,15 @@ from .errors import CaptureError, InputError
 from .huggingface import register_caches
 from .signatures import ordered
 
+# torch.export imports this, and it logs that Triton isn't installed.
+_logger = logging.getLogger("torch.utils.flop_counter")
+_logger.addFilter(_drop := lambda record: "triton" not in record.getMessage())
+importlib.import_module("torch.utils.flop_counter")
+_logger.removeFilter(_drop)
+
 # Exporting sets the forward of modules for a while.
 _lock = threading.RLock()
+_thread = threading.local()
 # Above this size a tensor of the archive has its data: the importer doesn't let an archive grow without limits.
 _MAX_EMPTY_BYTES = 128 << 20
 
@@ -73,6 +82,8 @@ class Structure:
     """For each leaf, whether it is a constant, and which."""
 
     def build(self, tensors: Sequence[torch.Tensor]) -> Any:
+        if self.spec.is_leaf() and tensors:
+            return tensors[0]
         rest = iter(tensors)
         return pytree.tree_unflatten([value if is_constant else next(rest) for is_constant, value in self.constants], self.spec)
 
@@ -89,30 +100,29 @@ class Captured:
     output: Structure
 
 
+def is_capturing() -> bool:
+    """Whether this thread captures a module: modules then compute as they are written."""
+    return getattr(_thread, "is_capturing", False)
+
+
 @contextlib.contextmanager
 def _exporting(module: torch.nn.Module) -> Iterator[None]:
-    """While in it, modules compute as they are written: the fused kernels of an encoder have no submodules to split."""
-    fastpath = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        with _lock, as_written(module), torch.enable_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fastpath)
+    """While in it, the module can be captured. No other thread can call it or a parallelized module inside it.
 
-
-@contextlib.contextmanager
-def as_written(module: torch.nn.Module) -> Iterator[None]:
-    """While in it, `module` and the modules inside it have the classes that they were written with."""
-    changed = [(inner, type(inner)) for inner in module.modules() if hasattr(type(inner), "written_class")]
-    for inner, parallel in changed:
-        inner.__class__ = parallel.written_class
-    try:
+    The fused kernels of an encoder aren't used: they have no submodules to split."""
+    with contextlib.ExitStack() as stack:
+        for inner in module.modules():
+            if dispatcher := inner.__dict__.get("_tp_mlir"):
+                stack.enter_context(dispatcher.lock)
+        stack.enter_context(_lock)
+        stack.enter_context(torch.enable_grad())
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.callback(setattr, _thread, "is_capturing", is_capturing())
+        _thread.is_capturing = True
         yield
-    finally:
-        for inner, parallel in changed:
-            inner.__class__ = parallel
 
 
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,

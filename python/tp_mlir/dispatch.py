@@ -32,7 +32,7 @@ class Dispatcher:
         self.options: dict[str, Any] = {}
         self.cpu = "native"
         self.has_signatures = True  # whether the arguments of modules are known
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self.clear()
 
     def clear(self) -> None:
@@ -102,7 +102,7 @@ class Dispatcher:
     def _find(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[torch.Tensor]]:
         """The program for these arguments, and its inputs. Compiles it if it is missing."""
         key, leaves = self._make_key(module, args, kwargs)
-        with self._lock:
+        with self.lock:
             if key not in self._by_key:
                 check_tensors(module, args, kwargs)
                 if self._is_fixed:
@@ -113,7 +113,7 @@ class Dispatcher:
 
     def compile_examples(self, module: torch.nn.Module, examples: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> None:
         """Compiles for these arguments, to one artifact; others are errors from then on."""
-        with self._lock:
+        with self.lock:
             programs = {self._make_key(module, *example)[0]: self._shard(module, *example) for example in examples}
             self._add(module, programs)
             self._is_fixed = True

@@ -17,7 +17,7 @@ from .capture import Captured
 from .errors import CompileError
 from .plan import FILE, PlanText, translate_mapping
 from .report import Explanation, Proof, Report
-from .weights import Weights
+from .weights import Weights, to_tensor
 
 if TYPE_CHECKING:
     from .autograd import Backward
@@ -97,11 +97,15 @@ class Executable:
         self.bundle.weights.push()
         if state:
             self.bundle.weights.session.set_parameters(state)
-        return list(map(torch.from_dlpack, self._run_flat(inputs, self.name)))
+        return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
 
     @property
     def report(self) -> Report:
-        return Report.parse(self.sharded.program.report(), self.sharded.plan.translate)
+        text, machine = self.sharded.program.report(), self.sharded.options.get("machine")
+        if machine:
+            pipeline = f"builtin.module(tp-predict-memory,tp-report{{file=report machine={machine}}})"
+            text = self.sharded.program.clone().run_pipeline(pipeline, outputs=["report"])["report"]
+        return Report.parse(text, self.sharded.plan.translate)
 
     def explain(self, value: str | None) -> Explanation:
         plan, texts = self.sharded.plan, {}

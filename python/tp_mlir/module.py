@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from . import saved
+from .capture import is_capturing
 from .dispatch import Dispatcher
 from .errors import PlanError, UnsupportedError
 from .huggingface import find_plan
@@ -32,6 +33,11 @@ class ParallelModule(torch.nn.Module):
 
     written_class: type[torch.nn.Module]
     """The class that the module was written with."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # A capture changes the module for a while.
+        with _get_dispatcher(self).lock:
+            return super().__call__(*args, **kwargs)
 
     @property
     def report(self) -> Report:
@@ -59,6 +65,9 @@ class ParallelModule(torch.nn.Module):
         """Writes the programs to `path`, an artifact, and the weights beside it, as .safetensors: for `load`, and for tp-run."""
         saved.save(self, _get_dispatcher(self), path)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _make_empty, (self.written_class,), self.__dict__
+
     def refresh(self) -> None:
         """Lets the next call read all parameters again. Needed after writes through `.data`, which PyTorch doesn't count."""
         _get_dispatcher(self).forget_weights()
@@ -77,10 +86,18 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
 
     @functools.wraps(written.forward)
     def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-        return self.__dict__["_tp_mlir"].call(self, args, kwargs)
+        if is_capturing():
+            return written.forward(self, *args, **kwargs)
+        return _get_dispatcher(self).call(self, args, kwargs)
 
-    return type(f"Parallel{written.__name__}", (ParallelModule, written),
+    # The name goes into programs.
+    return type(written.__name__, (ParallelModule, written),
                 {**members, "forward": forward, "written_class": written, "__module__": written.__module__})
+
+
+def _make_empty(written: type[torch.nn.Module]) -> torch.nn.Module:
+    kind = make_parallel_class(written)
+    return kind.__new__(kind)
 
 
 def _get_dispatcher(module: torch.nn.Module) -> Dispatcher:

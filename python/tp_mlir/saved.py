@@ -21,6 +21,7 @@ from . import _native
 from .capture import Structure, key_of
 from .errors import InputError, UnsupportedError
 from .report import Report
+from .weights import to_tensor
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -108,7 +109,7 @@ class LoadedModule:
             raise InputError(f"there is no program for these arguments; the programs are for {known}")
         self._last, output = found
         outputs = self._session.run_flat([leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)], self._last)
-        return output.build([torch.from_dlpack(array) for array in outputs])
+        return output.build([to_tensor(array) for array in outputs])
 
     @property
     def report(self) -> Report:
@@ -117,7 +118,7 @@ class LoadedModule:
 
     def state_dict(self) -> dict[str, torch.Tensor]:
         """The parameters and buffers, with what the programs have updated."""
-        return {name: torch.from_dlpack(self._session.get_parameter(name)) for name in self._weights}
+        return {name: to_tensor(self._session.get_parameter(name)) for name in self._weights}
 
     def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
         """Sets all parameters that `state` has.

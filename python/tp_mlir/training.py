@@ -22,7 +22,7 @@ from .plan import PlanText
 from .report import Proof, Report
 from .saved import DTYPES
 from .source import CallSite, Place
-from .weights import collect_tensors
+from .weights import collect_tensors, to_tensor
 
 # The name of the training file in the compiler's messages.
 _FILE = "train_step"
@@ -184,7 +184,7 @@ class TrainStep:
         if self._active is None:
             return
         session = self._active.bundle.weights.session
-        state = {name: torch.from_dlpack(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+        state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
         optimizers.write_state(self.optimizer, self._names, state)
 
     def _pull(self) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 
 from . import _native
 
@@ -29,6 +30,11 @@ def collect_tensors(module: torch.nn.Module) -> dict[str, tuple[dict[str, Any], 
                 if tensor is not None:
                     slots[f"{fqn}.{name}" if fqn else name] = kept, name
     return slots
+
+
+def to_tensor(array: _native.Array) -> torch.Tensor:
+    """The array's memory as a tensor. Given a capsule, PyTorch asks for no device and no version, which takes microseconds."""
+    return from_dlpack(array.__dlpack__())
 
 
 class Weights:
@@ -78,7 +84,7 @@ class Weights:
             return
         with torch.no_grad():
             for i in self._updated:
-                self._tensors[i].copy_(torch.from_dlpack(self.session.get_parameter(self._names[i])))
+                self._tensors[i].copy_(to_tensor(self.session.get_parameter(self._names[i])))
         self._look()
 
     def copy_updated(self) -> dict[str, torch.Tensor]:
@@ -90,7 +96,7 @@ class Weights:
         """The parameters that the programs read, as the module has them now, each in memory of its own."""
         self.push()
         tensors = {name: tensor.detach() for name, tensor in zip(self._names, self._tensors)}
-        constants = {name: torch.from_dlpack(value) for name, value in self._constants.items()}
+        constants = {name: to_tensor(value) for name, value in self._constants.items()}
         return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
 
     def forget(self) -> None:

@@ -45,12 +45,8 @@ def apply_tp(model, tp_mesh, loss_parallel=False, enable_sp=True, attention_plan
 
 model = Transformer(as_dict=True, qk_norm=True)
 apply_tp(model, tp_mesh, attention_plan={
-    "attention": PrepareModuleInput(input_layouts=(Shard(1), Replicate()), desired_input_layouts=(Replicate(), Replicate())),
-    "attention.wq": ColwiseParallel(use_local_output=False),
-    "attention.wk": ColwiseParallel(use_local_output=False),
-    "attention.wv": ColwiseParallel(use_local_output=False),
-    "attention.q_norm": SequenceParallel(sequence_dim=2),
-    "attention.k_norm": SequenceParallel(sequence_dim=2),
+    "attention.q_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
+    "attention.k_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
 })
 with torch.no_grad():
     result = model(make_tokens())
