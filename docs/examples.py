@@ -63,6 +63,7 @@ class Page:
         path = [arguments.build / "bin", Path(sys.executable).parent, os.environ["PATH"]]
         self.environment = os.environ | {
             "PATH": os.pathsep.join(map(str, path)), "TP": str(ROOT), "TP_BUILD": str(arguments.build),
+            "PYTHONPATH": str(arguments.build / "python"),
             "CXX": arguments.cxx, "CC": arguments.cc, "LDFLAGS": "-fuse-ld=lld"}
         self.wrapper = None
         self.problems = []

@@ -7,47 +7,22 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
-#include "mlir/Support/FileUtilities.h"
-#include "tp/Advice/Passes.h"
-#include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
-#include "tp/Pipelines/Pipelines.h"
+#include "tp/Embedding/Programs.h"
 #include "tp/Support/InputFile.h"
-#include "tp/Support/OutputFile.h"
-#include "tp/Target/Artifact/ArtifactWriter.h"
-#include "tp/Transforms/Passes.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
 static DialectRegistry makeRegistry() {
-  // Passes are registered once per process.
   static const bool registered = [] {
     registerAllPasses();
-    tp::registerPassesAndPipelines();
     return true;
   }();
   (void)registered;
   DialectRegistry registry;
   registerAllDialects(registry);
   registerAllExtensions(registry);
-  tp::registerDialects(registry);
-  tp::registerCodeGeneration(registry);
+  tp::registerForEmbedding(registry);
   return registry;
-}
-
-static std::string getText(Location loc) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (auto file = loc->findInstanceOf<FileLineColLoc>())
-    os << file.getFilename().getValue() << ':' << file.getLine() << ':'
-       << file.getColumn();
-  else
-    os << loc;
-  return text;
 }
 
 static char *copyString(StringRef text) {
@@ -92,7 +67,7 @@ struct TpContext {
       }
       llvm_unreachable("all severities are listed");
     }();
-    std::string location = getText(diagnostic.getLocation());
+    std::string location = tp::toString(diagnostic.getLocation());
     std::string message = diagnostic.str();
     if (ofError)
       errors += location + ": " + kind.word + ": " + message + "\n";
@@ -118,31 +93,13 @@ struct TpModule {
 
 static TpModule *parse(TpContext *context,
                        std::unique_ptr<llvm::MemoryBuffer> buffer) {
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(sources, &context->context);
+      tp::parseProgram(std::move(buffer), context->context);
   return module ? new TpModule{*context, std::move(module)} : nullptr;
 }
 
 static bool runPipeline(TpModule *module, StringRef pipeline) {
-  TpContext &owner = module->owner;
-  PassManager pm(&owner.context);
-  std::string message;
-  llvm::raw_string_ostream os(message);
-  FailureOr<OpPassManager> passes = parsePassPipeline(pipeline, os);
-  if (failed(passes)) {
-    owner.fail("in the pipeline '" + pipeline +
-               "': " + StringRef(message).trim());
-    return false;
-  }
-  if (passes->getOpAnchorName() != ModuleOp::getOperationName()) {
-    owner.fail("the pipeline '" + pipeline + "' is one of '" +
-               passes->getOpAnchorName() + "', not of 'builtin.module'");
-    return false;
-  }
-  static_cast<OpPassManager &>(pm) = std::move(*passes);
-  return succeeded(pm.run(*module->module));
+  return succeeded(tp::runPipeline(*module->module, pipeline));
 }
 
 const char *tpVersion(void) { return TP_MLIR_VERSION; }
@@ -206,12 +163,8 @@ bool tpModuleRunPipeline(TpModule *module, const char *pipeline) {
 
 char *tpModuleReport(TpModule *module) {
   module->owner.errors.clear();
-  std::string report;
-  PassManager pm(&module->owner.context);
-  pm.addPass(tp::createReport(report));
-  if (failed(pm.run(*module->module)))
-    return nullptr;
-  return copyString(report);
+  FailureOr<std::string> report = tp::getReport(*module->module);
+  return succeeded(report) ? copyString(*report) : nullptr;
 }
 
 bool tpModuleCompile(TpModule *module, const char *cpu, unsigned optLevel,
@@ -225,27 +178,11 @@ bool tpModulesCompile(TpModule *const *modules, const char *const *names,
                       const char *path) {
   TpContext &owner = modules[0]->owner;
   owner.errors.clear();
-  if (optLevel > 3) {
-    owner.fail("the optimization level is 0 to 3, not " +
-               llvm::Twine(optLevel));
-    return false;
-  }
   tp::CompileOptions options;
   options.targetCPU = cpu;
   options.optLevel = optLevel;
-  std::vector<OwningOpRef<ModuleOp>> copies;
   std::vector<tp::ArtifactProgram> programs;
-  for (size_t i = 0; i < count; ++i) {
-    copies.emplace_back(modules[i]->module->clone());
-    programs.push_back({names[i], *copies.back()});
-  }
-  std::string bytes;
-  llvm::raw_string_ostream os(bytes);
-  llvm::Error error = tp::compileToArtifact(programs, options, os);
-  if (!error)
-    error = tp::writeFile(path, bytes);
-  if (!error)
-    return true;
-  owner.fail(llvm::toString(std::move(error)));
-  return false;
+  for (size_t i = 0; i < count; ++i)
+    programs.push_back({names[i], *modules[i]->module});
+  return succeeded(tp::compileToFile(programs, options, path));
 }

@@ -59,7 +59,12 @@ void mlir::tp::writeSafetensors(llvm::raw_ostream &os,
   llvm::support::endian::write64le(length, header.size());
   os.write(length, sizeof(length));
   os << header;
-  for (const WeightTensor *tensor : order)
-    tensor->read(
-        [&](llvm::ArrayRef<char> data) { os.write(data.data(), data.size()); });
+  for (const WeightTensor *tensor : order) {
+    try {
+      os.write(tensor->load().get(), tensor->bytes);
+    } catch (const std::bad_alloc &) {
+      // The caller is compiled without exceptions.
+      llvm::report_bad_alloc_error("no memory for a weight");
+    }
+  }
 }

@@ -27,10 +27,11 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
     pm.addPass(createAddLoss({options.train}));
   if (!options.plan.empty())
     pm.addPass(createApplyPlan({options.plan, options.strict}));
-  if (!options.train.empty())
-    pm.addPass(createGrad({options.train, /*inputs=*/false}));
-  // In training, later passes join collectives, so each one costs less latency.
-  bool isTraining = !options.train.empty();
+  // With a backward pass, later passes join collectives, so each one costs less
+  // latency.
+  bool isTraining = !options.train.empty() || options.gradients;
+  if (isTraining)
+    pm.addPass(createGrad({options.train, /*inputs=*/options.gradients}));
   int64_t latencyBytes = options.latencyBytes;
   if (latencyBytes < 0)
     latencyBytes = isTraining ? 1024 : 65536;

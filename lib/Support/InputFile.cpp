@@ -4,6 +4,7 @@
 #include "tp/Support/InputFile.h"
 #include "OpenFile.h"
 #include "mlir/IR/Location.h"
+#include "tp/Support/MemoryFiles.h"
 #include "tprt/abi.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -63,13 +64,25 @@ llvm::Error tp::checkInput(StringRef path) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-tp::readInput(StringRef path) {
+/// The contents of a file, without any check of them.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+readBytes(StringRef path) {
+  if (const MemoryFiles *files = MemoryFiles::getCurrent())
+    if (std::optional<StringRef> text = files->getInput(path))
+      return llvm::MemoryBuffer::getMemBufferCopy(*text, path);
   if (llvm::Error error = checkInput(path))
     return std::move(error);
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!file)
     return llvm::createStringError(file.getError().message());
+  return std::move(*file);
+}
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+tp::readInput(StringRef path) {
+  auto file = readBytes(path);
+  if (!file)
+    return file.takeError();
   StringRef text = (*file)->getBuffer(), head = text.take_front(4096);
   if (text.starts_with("ML\xefR")) // bytecode
     return std::move(*file);

@@ -3,6 +3,7 @@
 
 #include "tp/Support/OutputFile.h"
 #include "OpenFile.h"
+#include "tp/Support/MemoryFiles.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Errno.h"
 #include "llvm/Support/Path.h"
@@ -257,6 +258,15 @@ llvm::Error OutputFile::commit() {
 llvm::Error
 mlir::tp::writeFile(StringRef path,
                     llvm::function_ref<llvm::Error(raw_ostream &)> write) {
+  if (MemoryFiles *files = MemoryFiles::getCurrent();
+      files && files->isOutput(path)) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    if (llvm::Error error = write(os))
+      return error;
+    files->setOutput(path, std::move(text));
+    return llvm::Error::success();
+  }
   auto file = OutputFile::create(path);
   if (!file)
     return file.takeError();

@@ -283,18 +283,25 @@ private:
       attrs.push_back(function.getResultAttrDict(i)
                           ? function.getResultAttrDict(i)
                           : b.getDictionaryAttr({}));
+    // A gradient is placed like what it belongs to.
+    auto push = [&](Value gradient, const Twine &of, Attribute sharding) {
+      NamedAttrList list(name(b, "grad." + of));
+      if (sharding)
+        list.set(kShardingAttr, sharding);
+      results.push_back(gradient);
+      attrs.push_back(list.getDictionary(b.getContext()));
+    };
     for (const TrainedParameter &update : updates) {
       nn::ParameterOp op = update.op;
-      results.push_back(update.gradient);
-      attrs.push_back(name(b, "grad." + op.getFqn()));
+      push(update.gradient, op.getFqn(), op->getAttr(kShardingAttr));
     }
     for (BlockArgument argument : arguments) {
       unsigned index = argument.getArgNumber();
       Value gradient = gradients.of[argument];
-      results.push_back(gradient ? gradient : filled(b, typeOf(argument), 0));
       auto own = function.getArgAttrOfType<StringAttr>(index, kNameAttr);
-      attrs.push_back(name(b, "grad." + (own ? own.getValue().str()
-                                             : "arg" + std::to_string(index))));
+      push(gradient ? gradient : filled(b, typeOf(argument), 0),
+           own ? own.getValue().str() : "arg" + std::to_string(index),
+           getArgSharding(function, index));
     }
     setResults(function, results, attrs);
   }

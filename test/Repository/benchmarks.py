@@ -32,6 +32,7 @@ SCRIPTS = {
     "peers_collectives": ("--tp-opt {build}/bin/tp-opt --jax-python {peers} --docs {out}/table.md", ["torch", "peers"]),
     "prediction": (FOLDERS, ["torch", "transformers"]),
     "products": (FOLDERS, ["torch", "transformers"]),
+    "python_call": ("--build {build}", ["torch", "transformers"]),
     "redistributions": ("--bin {build}/bin", []),
     "run_all": (FOLDERS, ["torch", "transformers"]),
     "traffic": ("--bin {build}/bin", []),

@@ -10,12 +10,12 @@
 #include "llvm/Support/raw_ostream.h"
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace mlir::tp {
 
-/// One tensor of a weights file, row-major. The data is requested when it is
-/// written, so writing a file of any size needs memory for one tensor only.
+/// One tensor of a weights file, row-major.
 struct WeightTensor {
   std::string name;
   /// As safetensors spells it: F32, F64, F16, BF16, I64, I32, I16, I8, U8,
@@ -24,7 +24,10 @@ struct WeightTensor {
   llvm::SmallVector<int64_t> shape;
   uint64_t bytes = 0;
   uint64_t elementBytes = 1;
-  std::function<void(llvm::function_ref<void(llvm::ArrayRef<char>)>)> read;
+  /// Gives the elements. They are in the model's memory if they are dense there;
+  /// otherwise they are copied, so hold them no longer than needed. Throws
+  /// std::bad_alloc.
+  std::function<std::shared_ptr<const char>()> load;
 };
 
 /// Writes a file of `tensors` to `os`. The data starts at a multiple of 64

@@ -14,7 +14,8 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
 
     - `tp-add-loss`, with a plan and a training file: the plan is checked against the loss, too;
     - `tp-apply-plan`, with a plan;
-    - `tp-grad`, with a training file: the program becomes a training step;
+    - `tp-grad`, with a training file: the program becomes a training step; with `gradients`: it
+      returns the gradients of its first result;
     - `tp-propagate`, `tp-partition` and `tp-inline-calls`;
     - `tp-optimize-collectives`;
     - `tp-overlap-collectives`, with `overlap`; without it, `tp-hoist-parameter-updates` in a
@@ -30,6 +31,9 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
   let options = [
     OptionalPlan<"plan">,
     Train,
+    Option<"gradients", "gradients", "bool", "false",
+           "Whether to differentiate the program, whose first result is a scalar, with respect to its "
+           "parameters and float arguments; without effect on a training step">,
     Strict,
     Strategy,
     ForbidImplicit,

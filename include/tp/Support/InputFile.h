@@ -19,7 +19,8 @@ namespace mlir::tp {
 /// open, such as /dev/stdin or the /dev/fd/63 of a shell's `<(command)`, is
 /// read to its end. A file that is neither text nor MLIR bytecode is an error
 /// that says what the file is. So is text that isn't UTF-8 or has control
-/// characters, because diagnostics print lines verbatim.
+/// characters, because diagnostics print lines verbatim. See MemoryFiles.h for
+/// inputs in memory.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 
 /// A character that a terminal interprets as a command.

@@ -144,7 +144,7 @@ TorchCall::toIndex(const at::Tensor &tensor) const {
   ConstantIndex index;
   index.shape.assign(constant.sizes().begin(), constant.sizes().end());
   at::Tensor data = constant.to(at::kLong).contiguous();
-  const int64_t *values = data.const_data_ptr<int64_t>();
+  const int64_t *values = static_cast<const int64_t *>(data.const_data_ptr());
   index.values.assign(values, values + data.numel());
   return index;
 }

@@ -104,7 +104,7 @@ static Value emitElements(ImportBuilder &b, const at::Tensor &constant,
   at::Tensor data = constant.contiguous();
   DenseElementsAttr elements;
   if (data.scalar_type() == at::kBool) {
-    const bool *values = data.const_data_ptr<bool>();
+    const bool *values = static_cast<const bool *>(data.const_data_ptr());
     elements = DenseElementsAttr::get(
         type, ArrayRef<bool>(values, size_t(data.numel())));
   } else {

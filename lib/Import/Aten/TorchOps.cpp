@@ -9,6 +9,8 @@
 #include "llvm/ADT/ScopeExit.h"
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/scalar_tensor.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -218,10 +220,37 @@ bool OpRunner::viewAsCopy(const TorchOp &op, llvm::ArrayRef<c10::IValue> inputs,
   }
 }
 
+/// Numbers that PyTorch has wrapped become tensors of the host, which is how
+/// PyTorch's frontend passes them beside meta tensors. A process with Python has
+/// meta kernels in Python, for which their values are read; no value counts.
+static void keepNumbersOnHost(c10::Stack &stack) {
+  auto isNumber = [](const at::Tensor &tensor) {
+    return tensor.defined() &&
+           tensor.unsafeGetTensorImpl()->is_wrapped_number();
+  };
+  bool hasOthers = false;
+  for (const c10::IValue &input : stack)
+    forEachTensor(input, [&](const at::Tensor &tensor) {
+      hasOthers |= tensor.defined() && !isNumber(tensor);
+    });
+  if (!hasOthers)
+    return;
+  for (c10::IValue &input : stack)
+    input = mapTensors(input, [&](const at::Tensor &tensor) {
+      if (!isNumber(tensor) || !tensor.is_meta())
+        return tensor;
+      at::Tensor number = at::full(
+          {}, 1, tensor.options().device(at::kCPU).requires_grad(false));
+      number.unsafeGetTensorImpl()->set_wrapped_number(true);
+      return number;
+    });
+}
+
 bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
   std::vector<c10::IValue> inputs = stack;
   try {
     setDevices(stack, c10::kMeta);
+    keepNumbersOnHost(stack);
     op.execute(stack);
     if (hasOpaqueTensors(stack))
       return reportOpaque(op);

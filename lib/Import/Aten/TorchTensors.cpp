@@ -85,15 +85,16 @@ WeightTensor mlir::tp::describeWeight(const std::string &name,
   weight.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
   weight.bytes = tensor.numel() * tensor.element_size();
   weight.elementBytes = tensor.element_size();
-  weight.read = [tensor](llvm::function_ref<void(llvm::ArrayRef<char>)> write) {
-    at::Tensor data;
+  weight.load = [tensor] {
+    auto data = std::make_shared<at::Tensor>();
     try {
-      data = tensor.contiguous();
+      *data = tensor.contiguous();
     } catch (const c10::Error &) {
       // When an expanded tensor is copied, only the allocation can fail.
-      llvm::report_bad_alloc_error("no memory for a weight");
+      throw std::bad_alloc();
     }
-    write({static_cast<const char *>(data.const_data_ptr()), data.nbytes()});
+    return std::shared_ptr<const char>(
+        data, static_cast<const char *>(data->const_data_ptr()));
   };
   return weight;
 }

@@ -15,15 +15,17 @@ static at::Tensor groupedMm(const at::Tensor &input, const at::Tensor &weight,
   return at::empty({input.size(0), weight.size(2)}, input.options());
 }
 
-void mlir::tp::declareCustomOps() {
+bool mlir::tp::declareCustomOps(llvm::StringRef library) {
+  if (library != "transformers")
+    return false;
   static const bool isDeclared = [] {
-    static torch::Library library(torch::Library::FRAGMENT, "transformers",
-                                  std::nullopt, __FILE__, __LINE__);
-    library.def("grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
-                "offs) -> Tensor");
-    library.impl("grouped_mm_fallback",
-                 torch::dispatch(c10::DispatchKey::Meta, TORCH_FN(groupedMm)));
+    static torch::Library ops(torch::Library::FRAGMENT, "transformers",
+                              std::nullopt, __FILE__, __LINE__);
+    ops.def("grouped_mm_fallback(Tensor input, Tensor weight, Tensor "
+            "offs) -> Tensor");
+    ops.impl("grouped_mm_fallback",
+             torch::dispatch(c10::DispatchKey::Meta, TORCH_FN(groupedMm)));
     return true;
   }();
-  (void)isDeclared;
+  return isDeclared;
 }

@@ -8,7 +8,8 @@
 #include "llvm/Support/MathExtras.h"
 #include <ATen/ops/empty.h>
 #include <sstream>
-#include <torch/csrc/jit/serialization/pickle.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/serialization/import_read.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -148,6 +149,36 @@ at::Tensor ExportArchive::makeTensor(JsonNode meta, const std::string &record,
   return tensor;
 }
 
+/// The function that makes a parameter, which the LibTorch of PyTorch 2.8 takes
+/// for the name of a class. Its objects hold the tensor.
+static c10::StrongTypePtr resolveParameter(const c10::QualifiedName &name) {
+  if (name.qualifiedName() != "torch._utils._rebuild_parameter")
+    throw ExportError("a weight is of the type '" + name.qualifiedName() +
+                      "', expected a tensor");
+  auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  auto type = c10::ClassType::create(c10::QualifiedName("__torch__.Parameter"),
+                                     unit, /*is_module=*/false);
+  type->addAttribute("data", c10::TensorType::get());
+  return {unit, type};
+}
+
+/// `given` are the arguments of that function: the tensor, whether it requires a
+/// gradient, and hooks.
+static c10::intrusive_ptr<c10::ivalue::Object>
+makeParameter(const c10::StrongTypePtr &type, const c10::IValue &given) {
+  auto object = c10::ivalue::Object::create(type, /*numSlots=*/1);
+  if (given.isTuple() && given.toTupleRef().elements().size() >= 2) {
+    const auto &arguments = given.toTupleRef().elements();
+    if (arguments[0].isTensor() && arguments[1].isBool()) {
+      at::Tensor data = arguments[0].toTensor();
+      if (at::isFloatingType(data.scalar_type()))
+        data.set_requires_grad(arguments[1].toBool());
+      object->setSlot(0, data);
+    }
+  }
+  return object;
+}
+
 /// PyTorch 2.8 stores a dictionary of tensors, written by torch.save.
 void ExportArchive::readPickled(const std::string &record) {
   std::string text = readText(record);
@@ -157,15 +188,20 @@ void ExportArchive::readPickled(const std::string &record) {
   caffe2::serialize::PyTorchStreamReader inner(&stream);
   if (std::string why = describeGrowth(inner, text.size()); !why.empty())
     throw ExportError("'" + record + "': " + why);
-  c10::IValue value =
-      torch::jit::pickle_load(std::vector<char>(text.begin(), text.end()));
+  c10::IValue value = torch::jit::readArchiveAndTensors(
+      "data", /*pickle_prefix=*/"", /*tensor_prefix=*/"", resolveParameter,
+      makeParameter, /*device=*/std::nullopt, inner);
   if (!value.isGenericDict())
     throw ExportError("'" + record + "' has a value of type " +
                       value.type()->annotation_str() +
                       ", expected a dictionary of tensors");
-  for (const auto &entry : value.toGenericDict())
-    if (entry.key().isString() && entry.value().isTensor())
-      tensors[entry.key().toStringRef()] = entry.value().toTensor();
+  for (const auto &entry : value.toGenericDict()) {
+    c10::IValue held = entry.value();
+    if (held.isObject())
+      held = held.toObjectRef().getSlot(0);
+    if (entry.key().isString() && held.isTensor())
+      tensors[entry.key().toStringRef()] = held.toTensor();
+  }
 }
 
 at::Tensor ExportArchive::getTensor(const std::string &name) {

@@ -144,12 +144,14 @@ static std::shared_ptr<jit::Operator> findRegistered(StringRef target,
                                                      std::string &qualified) {
   if (!target.consume_front(kOps))
     return nullptr;
-  declareCustomOps();
   auto [library, rest] = target.split('.');
   auto [name, overload] = rest.split('.');
   qualified = (library + "::" + name).str();
-  return jit::findOperatorFor(c10::OperatorName(
-      qualified, overload == "default" ? "" : overload.str()));
+  c10::OperatorName key(qualified, overload == "default" ? "" : overload.str());
+  std::shared_ptr<jit::Operator> found = jit::findOperatorFor(key);
+  if (found || !declareCustomOps(library))
+    return found;
+  return jit::findOperatorFor(key);
 }
 
 TorchOp mlir::tp::nameOp(const ExportStep &step) {

@@ -36,13 +36,25 @@ mlir::tp::createTargetMachine(StringRef cpu, unsigned optLevel) {
                              optLevel);
 }
 
+/// The host and CUDA devices, once: LLVM's list of targets isn't for several
+/// threads.
+static void initializeTargets() {
+  static const bool done = [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)done;
+}
+
 Expected<std::unique_ptr<TargetMachine>>
 mlir::tp::createTargetMachine(const Triple &triple, StringRef cpu,
                               StringRef features, unsigned optLevel) {
-  InitializeAllTargetInfos();
-  InitializeAllTargets();
-  InitializeAllTargetMCs();
-  InitializeAllAsmPrinters();
+  initializeTargets();
   std::string message;
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
@@ -154,15 +166,18 @@ Expected<std::string> mlir::tp::readFile(StringRef path) {
   return (*file)->getBuffer().str();
 }
 
+/// LLVM's linker, or else GNU's, which also has the options below.
 static Expected<std::string> findLinker() {
   for (StringRef name : {"ld.lld", "ld.lld-22"})
     if (auto path = sys::findProgramByName(name, {TP_LLVM_TOOLS_DIR}))
       return *path;
-  for (StringRef name : {"ld.lld-22", "ld.lld"})
+  for (StringRef name : {"ld.lld-22", "ld.lld", "ld"})
     if (auto path = sys::findProgramByName(name))
       return *path;
-  return makeError("no linker: neither '" TP_LLVM_TOOLS_DIR
-                   "' nor PATH has 'ld.lld' or 'ld.lld-22' (Debian: lld-22)");
+  return makeError(
+      "no linker: neither '" TP_LLVM_TOOLS_DIR
+      "' nor PATH has 'ld.lld', 'ld.lld-22' or 'ld' (Debian: lld-22 or "
+      "binutils)");
 }
 
 Expected<std::string>

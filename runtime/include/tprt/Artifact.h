@@ -45,6 +45,8 @@ public:
   Artifact &operator=(const Artifact &) = delete;
 
   const Manifest &getManifest() const { return manifest; }
+  /// The manifest as JSON.
+  std::string_view getManifestText() const { return manifestText; }
   /// The file that the artifact was loaded from.
   const std::string &getPath() const { return path; }
   /// Whether only this process's user or root can have written the file.
@@ -70,8 +72,8 @@ private:
   std::string path;
   Manifest manifest;
   std::shared_ptr<const MappedFile> file;
-  std::string_view sharedObject; ///< in the file
-  size_t code = 0;               ///< the chosen one of Program::entries
+  std::string_view manifestText, sharedObject; ///< in the file
+  size_t code = 0; ///< the chosen one of Program::entries
   mutable std::once_flag isOpen;
   int descriptor = -1;
   void *handle = nullptr;

@@ -137,6 +137,7 @@ std::shared_ptr<const Artifact> Artifact::load(const std::string &path) {
       checkContainer(asText(artifact->file->getBytes()), path);
   artifact->path = path;
   artifact->manifest = parseManifest(parts.manifest, path);
+  artifact->manifestText = parts.manifest;
   artifact->sharedObject = parts.sharedObject;
   try {
     artifact->code = chooseCode(artifact->manifest);

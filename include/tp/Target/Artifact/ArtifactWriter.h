@@ -52,9 +52,10 @@ struct ArtifactProgram {
 /// Compiles `programs`, at least one, and appends the result to `output`. What
 /// isn't an artifact or a manifest is of one program. The programs have one
 /// mesh, distinct names and inputs, and the same blocks and initial values of the
-/// parameters that they share. The modules are lowered in place; their contexts
-/// need registerCodeGeneration. Diagnostics go to a context's handler; the
-/// error only says which step failed, or how two programs don't fit together.
+/// parameters that they share. The modules belong to one context, which needs
+/// registerCodeGeneration, and are lowered in place. Diagnostics go to the
+/// context's handler; the error only says which step failed, or how two programs
+/// don't fit together.
 llvm::Error compileToArtifact(ArrayRef<ArtifactProgram> programs,
                               const CompileOptions &options,
                               llvm::raw_ostream &output);

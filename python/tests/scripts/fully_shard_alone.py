@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# FSDP2 without tensor parallelism.
+import os
+
+import torch
+import torch.nn.functional as F
+from tiny import *
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Partial, Replicate, Shard
+from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, PrepareModuleInputOutput,
+                                               PrepareModuleOutput, RowwiseParallel, SequenceParallel, loss_parallel,
+                                               parallelize_module)
+from torch.distributed.fsdp import fully_shard
+
+world_mesh = init_device_mesh("cpu", (int(os.environ["DP_SIZE"]), int(os.environ["TP_SIZE"])), mesh_dim_names=("dp", "tp"))
+tp_mesh, dp_mesh = world_mesh["tp"], world_mesh["dp"]
+model = Transformer()
+for layer in model.layers:
+    fully_shard(layer, mesh=dp_mesh)
+fully_shard(model, mesh=dp_mesh)
+loss = model(make_tokens()).square().mean()
+loss.backward()
+grad = model.output.weight.grad
+result = [loss, grad.full_tensor() if hasattr(grad, "full_tensor") else grad]

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# Gradients of several batches add up.
+import os
+
+import torch
+import torch.nn.functional as F
+from tiny import *
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Partial, Replicate, Shard
+from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, PrepareModuleInputOutput,
+                                               PrepareModuleOutput, RowwiseParallel, SequenceParallel, loss_parallel,
+                                               parallelize_module)
+
+tp_mesh = init_device_mesh("cpu", (int(os.environ["TP_SIZE"]),), mesh_dim_names=("tp",))
+model = parallelize_module(ToyModel(), tp_mesh, {"in_proj": ColwiseParallel(), "out_proj": RowwiseParallel()})
+for _ in range(3):
+    (model(torch.rand(4, 10)).square().mean() / 3).backward()
+grad = model.in_proj.weight.grad
+result = [grad.full_tensor() if hasattr(grad, "full_tensor") else grad]

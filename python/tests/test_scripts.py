@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Scripts for PyTorch, of which only the imports change: they compute on several ranks what PyTorch computes.
+
+Each script in scripts/ runs twice: as it is, in PyTorch, with a process group of one process; and with its imports from
+torch.distributed replaced, on two ranks for each mesh dimension. Both leave their results in `result`.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import sys
+import unittest
+import warnings
+
+import torch
+import torch.distributed as dist
+from torch.utils import _pytree as pytree
+
+FOLDER = pathlib.Path(__file__).parent / "scripts"
+SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.stem != "tiny")
+IMPORT = re.compile(r"^from torch\.distributed[.\w]* import", re.M)
+
+
+def run(path, text, ranks):
+    os.environ |= {"DP_SIZE": str(ranks), "TP_SIZE": str(ranks)}
+    torch.manual_seed(0)
+    scope = {"__name__": path.stem}
+    exec(compile(text, path, "exec"), scope)
+    leaves = pytree.tree_leaves(scope["result"])
+    return [(leaf.full_tensor() if hasattr(leaf, "full_tensor") else leaf).detach() for leaf in leaves]
+
+
+class Scripts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        sys.path.insert(0, str(FOLDER))
+        warnings.simplefilter("ignore")
+
+    def check(self, path):
+        text = path.read_text()
+        dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
+        try:
+            expected = run(path, text, 1)
+        finally:
+            with contextlib.suppress(ValueError):
+                dist.destroy_process_group()
+        found = run(path, IMPORT.sub("from tp_mlir import", text), 2)
+        self.assertEqual(len(found), len(expected))
+        for ours, theirs in zip(found, expected):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def add_test(path):
+    setattr(Scripts, f"test_{path.stem}", lambda self: self.check(path))
+
+
+for path in SCRIPTS:
+    add_test(path)
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Capturing a module's forward pass by torch.export.
+
+The program keeps the arguments of all modules (signatures.py), and its archive has no data of parameters: the compiler needs
+their shapes only, and a run gets the module's own tensors.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import inspect
+import io
+import json
+import logging
+import os
+import re
+import tempfile
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _native
+from .errors import CaptureError, InputError
+from .huggingface import register_caches
+from .signatures import ordered
+
+# torch.export imports this, and it logs that Triton isn't installed.
+_logger = logging.getLogger("torch.utils.flop_counter")
+_logger.addFilter(_drop := lambda record: "triton" not in record.getMessage())
+importlib.import_module("torch.utils.flop_counter")
+_logger.removeFilter(_drop)
+
+# Exporting sets the forward of modules for a while.
+_lock = threading.RLock()
+_thread = threading.local()
+# Above this size a tensor of the archive has its data: the importer doesn't let an archive grow without limits.
+_MAX_EMPTY_BYTES = 128 << 20
+
+
+def key_of(leaf: Any) -> Any:
+    """What a program depends on: the type and the shape of a tensor, the value of anything else."""
+    if isinstance(leaf, torch.Tensor):
+        return leaf.dtype, leaf.shape
+    return type(leaf), leaf
+
+
+class Signature:
+    """The arguments of a forward: a call is known by names, however it passes them."""
+
+    def __init__(self, forward: Callable[..., Any]) -> None:
+        self._signature = inspect.signature(forward)
+
+    def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
+        """The leaves of all arguments, in one order for all ways to pass them.
+
+        :raises TypeError: these aren't arguments of the forward."""
+        return pytree.tree_flatten(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
+
+    def order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
+        """For each leaf of `args` and `kwargs`, its index among the leaves of `flatten`."""
+        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        numbered = pytree.tree_unflatten(list(range(len(leaves))), spec)
+        order = [0] * len(leaves)
+        for index, leaf in enumerate(self.flatten(*numbered)[0]):
+            order[leaf] = index
+        return order
+
+
+@dataclasses.dataclass
+class Structure:
+    """The structure of what a forward takes or returns. Each leaf is a tensor of the program, or a constant."""
+
+    spec: pytree.TreeSpec
+    constants: list[tuple[bool, Any]]
+    """For each leaf, whether it is a constant, and which."""
+
+    def build(self, tensors: Sequence[torch.Tensor]) -> Any:
+        if self.spec.is_leaf() and tensors:
+            return tensors[0]
+        rest = iter(tensors)
+        return pytree.tree_unflatten([value if is_constant else next(rest) for is_constant, value in self.constants], self.spec)
+
+
+@dataclasses.dataclass
+class Captured:
+    """A program of torch.export."""
+
+    program: _native.Program
+    inputs: list[int]
+    """For each input of the program, its index among the leaves of `Signature.flatten`."""
+    arguments: Structure
+    """Positional arguments and keywords."""
+    output: Structure
+
+
+def is_capturing() -> bool:
+    """Whether this thread captures a module: modules then compute as they are written."""
+    return getattr(_thread, "is_capturing", False)
+
+
+@contextlib.contextmanager
+def _exporting(module: torch.nn.Module) -> Iterator[None]:
+    """While in it, the module can be captured. No other thread can call it or a parallelized module inside it.
+
+    The fused kernels of an encoder aren't used: they have no submodules to split."""
+    with contextlib.ExitStack() as stack:
+        for inner in module.modules():
+            if dispatcher := inner.__dict__.get("_tp_mlir"):
+                stack.enter_context(dispatcher.lock)
+        stack.enter_context(_lock)
+        stack.enter_context(torch.enable_grad())
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.callback(setattr, _thread, "is_capturing", is_capturing())
+        _thread.is_capturing = True
+        yield
+
+
+def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
+            has_signatures: bool = True) -> Captured:
+    """The program of `module` for these arguments.
+
+    :param has_signatures: whether the forward functions of the modules inside have the arguments that a plan means.
+
+    :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
+    :raises InputError: a tensor isn't in the host's memory."""
+    name = name or get_class_name(module)
+    check_tensors(module, args, kwargs)
+    register_caches()
+    with _exporting(module):
+        signature = Signature(module.forward)
+        signature.flatten(args, kwargs)
+        try:
+            with ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures:
+                program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
+        except Exception as error:
+            raise _explain(error, name) from error
+        call = program.call_spec
+        output = _get_output(program)
+        if not _is_plain(call.out_spec):
+            program.module_call_graph[0].signature.out_spec = pytree.tree_structure((0,) * call.out_spec.num_leaves)
+        archive = _save(program)
+    keywords = _get_children(call.in_spec)[1]
+    kwargs = {key: kwargs[key] for key in keywords.context}
+    leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
+    order = signature.order(args, kwargs)
+    inputs = [order[i] for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    arguments = Structure(spec, [(False, None) if isinstance(leaf, torch.Tensor) else (True, leaf) for leaf in leaves])
+    return Captured(_import(archive, signatures, name), inputs, arguments, output)
+
+
+def _get_children(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
+    return spec.children() if hasattr(spec, "children") else spec.children_specs  # before PyTorch 2.12
+
+
+def _is_plain(spec: pytree.TreeSpec) -> bool:
+    """Whether the importer knows the classes of a structure; it gives the parts of others numbers instead of names."""
+    known = spec.type is None or issubclass(spec.type, (tuple, list, dict))
+    return known and all(map(_is_plain, _get_children(spec)))
+
+
+def get_class_name(module: torch.nn.Module) -> str:
+    return getattr(type(module), "written_class", type(module)).__name__
+
+
+def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """:raises InputError: a tensor of the module or of the arguments can't be read by a program."""
+    for kind, tensors in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
+        for fqn, tensor in tensors:
+            _check_tensor(tensor, f"{kind} '{fqn}' of {get_class_name(module)}")
+    for path, leaf in pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]:
+        if isinstance(leaf, torch.Tensor):
+            _check_tensor(leaf, f"input {pytree.keystr(path[1:])}")
+
+
+def _check_tensor(tensor: torch.Tensor, what: str) -> None:
+    if type(tensor).__name__ == "DTensor":
+        raise InputError(f"{what} is a DTensor; a program takes the whole tensor, and splits it itself")
+    if tensor.device.type == "meta":
+        raise InputError(f"{what} has no data: it is on the device 'meta'; initialize the module first")
+    if tensor.device.type != "cpu":
+        raise InputError(f"{what} is on the device '{tensor.device}'; programs run on 'cpu'")
+    if tensor.layout != torch.strided:
+        raise InputError(f"{what} has the layout {tensor.layout}; only dense tensors are supported")
+
+
+def _save(program: torch.export.ExportedProgram) -> bytes:
+    """The program's archive, without the data of its parameters. Buffers are small, and the importer looks at some."""
+    state, empty = dict(program._state_dict), {}
+    for fqn, tensor in state.items():
+        if isinstance(tensor, torch.nn.Parameter) and 1024 < tensor.nbytes <= _MAX_EMPTY_BYTES:
+            if id(tensor) not in empty:
+                data = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
+                empty[id(tensor)] = torch.nn.Parameter(data, requires_grad=tensor.requires_grad)
+            program._state_dict[fqn] = empty[id(tensor)]
+    buffer = io.BytesIO()
+    try:
+        torch.export.save(program, buffer)
+    finally:
+        program._state_dict.update(state)
+    return buffer.getvalue()
+
+
+def _import(archive: bytes, signatures: Mapping[str, Any], name: str) -> _native.Program:
+    with tempfile.NamedTemporaryFile("w", suffix=".signature.json") as file:
+        json.dump(signatures, file)
+        file.flush()
+        try:
+            program = _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
+        except InputError as error:
+            raise CaptureError(str(error)) from None
+    if "writes its input" in program.notes:
+        raise CaptureError(f"{name}: {program.notes.strip()}: a compiled module can't change the caller's tensor; write to a copy, as "
+                           "in x = x.clone()")
+    return program
+
+
+def _get_output(program: torch.export.ExportedProgram) -> Structure:
+    constants = []
+    for output in program.graph_signature.output_specs:
+        if output.kind.name == "USER_OUTPUT":
+            is_constant = not type(output.arg).__name__ == "TensorArgument"
+            constants.append((is_constant, getattr(output.arg, "value", None)))
+    return Structure(program.call_spec.out_spec, constants)
+
+
+_WRONG_SIZE = re.compile(r"shape '?\[.*\]'? is (invalid|not compatible)|cannot be multiplied|must match the size")
+
+
+def _explain(error: Exception, name: str) -> CaptureError:
+    """PyTorch's error, with the line of the user's code that it is about."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reason = lines[0] if lines else type(error).__name__
+    torch_folder, own_folder = os.path.dirname(torch.__file__), os.path.dirname(__file__)
+    place = ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if not frame.filename.startswith((torch_folder, own_folder, "<")):
+            place = f" (at {frame.filename}:{frame.lineno}: {frame.line})"
+    hint = ""
+    if _WRONG_SIZE.search(str(error)):
+        hint = ("; the module is captured as a whole, so its sizes, such as the number of heads in a view, are those of one device: "
+                "they must not be divided by the size of the mesh")
+    return CaptureError(f"torch.export can't capture {name}: {type(error).__name__}: {reason}{place}{hint}")

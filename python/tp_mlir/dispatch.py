@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which program a call of a module runs, and compiling those that are missing."""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from . import autograd
+from .capture import Signature, capture, check_tensors, get_class_name, key_of
+from .contexts import is_loss_parallel
+from .errors import Error, InputError
+from .executable import Bundle, Executable, Sharded, shard
+from .plan import Call, PlanText, write_plan
+from .weights import collect_tensors
+
+_is_training = operator.attrgetter("training")
+_requires_grad = operator.attrgetter("requires_grad")
+# Types of arguments that a program depends on by value.
+_VALUES = frozenset((bool, int, float, str, type(None), torch.dtype))
+
+
+class Dispatcher:
+    """The programs of one module, by the shapes of its inputs and the mode of its modules."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.options: dict[str, Any] = {}
+        self.cpu = "native"
+        self.has_signatures = True  # whether the arguments of modules are known
+        self.lock = threading.RLock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all programs, because the plan or the module has changed."""
+        self.executables: list[Executable] = []
+        self._is_fixed = False  # whether it takes the shapes of examples only
+        self._by_key: dict[Any, tuple[Executable, list[int]]] = {}
+        self._by_flat_key: dict[Any, tuple[Executable, list[int]]] = {}
+        self._last: Executable | None = None
+        # The modules inside the module, and where their parents keep them.
+        self._slots: list[tuple[dict[str, Any], str]] = []
+        self._modules: list[torch.nn.Module] | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Dispatcher:
+        copy = Dispatcher()
+        copy.calls, copy.options, copy.cpu = list(self.calls), dict(self.options), self.cpu
+        return copy
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a parallelized module can't be pickled; save its state_dict, or use its method save")
+
+    def call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Runs the program for these arguments."""
+        leaves = [*args, *kwargs.values()]
+        key: list[Any] = [len(args), *kwargs, module.training, *self._look(module)]
+        for leaf in leaves:
+            if type(leaf) is torch.Tensor:
+                key.append((leaf.dtype, leaf.shape))
+            elif type(leaf) in _VALUES:
+                key.append((type(leaf), leaf))
+            else:  # a tree, or a subclass
+                executable, inputs = self._find(module, args, kwargs)
+                return self._run(module, executable, inputs)
+        found = self._by_flat_key.get(flat_key := tuple(key))
+        if found is None:
+            executable, _ = self._find(module, args, kwargs)
+            order = self._signature.order(args, kwargs)
+            found = self._by_flat_key[flat_key] = executable, [order.index(i) for i in executable.sharded.captured.inputs]
+        executable, positions = found
+        return self._run(module, executable, [leaves[i] for i in positions])
+
+    def _look(self, module: torch.nn.Module) -> list[bool]:
+        """The modes of the modules inside."""
+        modules = [kept[name] for kept, name in self._slots]
+        if modules != self._modules:
+            if self._modules is not None:  # one was replaced
+                self.clear()
+            self._slots = [(inner._modules, name) for inner in module.modules() for name, child in inner._modules.items()
+                           if child is not None]
+            self._modules = [kept[name] for kept, name in self._slots]
+            self._signature = Signature(module.forward)
+        return list(map(_is_training, self._modules))
+
+    def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
+        self._last = executable
+        output = executable.sharded.captured.output
+        if torch.is_grad_enabled() and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
+            return output.build(autograd.run(self, module, executable, inputs))
+        return output.build(executable.run(inputs))
+
+    def _make_key(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
+        """What a program for these arguments is known by, and the arguments' leaves."""
+        modes = self._look(module)
+        leaves, spec = self._signature.flatten(args, kwargs)
+        return (tuple(map(key_of, leaves)), spec, module.training, *modes), leaves
+
+    def _find(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[torch.Tensor]]:
+        """The program for these arguments, and its inputs. Compiles it if it is missing."""
+        key, leaves = self._make_key(module, args, kwargs)
+        with self.lock:
+            if key not in self._by_key:
+                check_tensors(module, args, kwargs)
+                if self._is_fixed:
+                    raise InputError(self._describe_mismatch(module, key))
+                self._add(module, {key: self._shard(module, args, kwargs)})
+            executable, indices = self._by_key[key]
+        return executable, [leaves[i] for i in indices]
+
+    def compile_examples(self, module: torch.nn.Module, examples: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> None:
+        """Compiles for these arguments, to one artifact; others are errors from then on."""
+        with self.lock:
+            programs = {self._make_key(module, *example)[0]: self._shard(module, *example) for example in examples}
+            self._add(module, programs)
+            self._is_fixed = True
+            self._last = self.executables[0]
+
+    def _shard(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sharded:
+        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), self.write_plan(module), self.options)
+
+    def _add(self, module: torch.nn.Module, programs: Mapping[Any, Sharded]) -> None:
+        bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.cpu)
+        self.executables += bundle.executables
+        for key, executable in zip(programs, bundle.executables):
+            self._by_key[key] = executable, executable.sharded.captured.inputs
+
+    def write_plan(self, module: torch.nn.Module, prefix: str = "") -> PlanText:
+        """The plan of the calls for the module and those inside it."""
+        calls = [(fqn, call) for fqn, inner in module.named_modules()
+                 for call in getattr(inner.__dict__.get("_tp_mlir"), "calls", ())]
+        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel())
+
+    def get_last(self) -> Executable:
+        """The program that ran last, or the first one.
+
+        :raises Error: there is none yet."""
+        if self._last is None:
+            raise Error("the module has no program yet: call it, or give example_inputs to parallelize_module")
+        return self._last
+
+    def forget_weights(self) -> None:
+        for executable in self.executables:
+            executable.bundle.weights.forget()
+
+    def _describe_mismatch(self, module: torch.nn.Module, key: Any) -> str:
+        known = dict.fromkeys(_describe(leaves) for leaves, *_ in self._by_key)
+        text = (f"{get_class_name(module)} has no program for the inputs {_describe(key[0])}; its example_inputs were "
+                f"{' or '.join(known)}. Give an example of these, too, or no examples: the module is then compiled for the inputs that "
+                "it gets")
+        if any(leaves == key[0] for leaves, *_ in self._by_key):
+            text = (f"{get_class_name(module)} was compiled with its modules in other modes (training or evaluation) than now: examples "
+                    "are compiled for the modes that the modules have then")
+        return text
+
+
+def _describe(keys: Sequence[Any]) -> str:
+    def describe(key: Any) -> str:
+        if isinstance(key[0], torch.dtype):
+            return f"{str(key[0]).removeprefix('torch.')}[{', '.join(map(str, key[1]))}]"
+        return repr(key[1])
+
+    return f"({', '.join(map(describe, keys))})"

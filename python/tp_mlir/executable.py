@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a captured module and a plan to programs that run."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from . import _native
+from .artifacts import compile_cached
+from .capture import Captured
+from .errors import CompileError
+from .plan import FILE, PlanText, translate_mapping
+from .report import Explanation, Proof, Report
+from .weights import Weights, to_tensor
+
+if TYPE_CHECKING:
+    from .autograd import Backward
+
+
+class PlanWarning(UserWarning):
+    """What the compiler says about a plan that is valid, but may not be what was intended."""
+
+
+@dataclasses.dataclass
+class Sharded:
+    """One rank's program, and what it was made from."""
+
+    captured: Captured
+    plan: PlanText
+    options: dict[str, Any]
+    program: _native.Program
+    """The program of one rank."""
+
+
+def shard(captured: Captured, plan: PlanText, options: Mapping[str, Any], *, files: Mapping[str, str | bytes] | None = None,
+          quiet: bool = False) -> Sharded:
+    """Applies a plan.
+
+    :param options: those of tp-parallelize, by Python's names.
+    :param quiet: whether warnings about the plan have been given before.
+    :raises PlanError: the plan doesn't fit the model.
+    :raises CompileError: something else is wrong."""
+    all_options = {"plan": FILE, **translate_mapping(options)}
+    try:
+        program = captured.program.parallelize(all_options, files=plan.files | dict(files or {}))
+    except CompileError as error:
+        raise plan.convert(error) from None
+    for diagnostic in program.diagnostics:
+        if diagnostic.severity == "warning" and not quiet:
+            place = plan.find(diagnostic)
+            text = plan.translate(str(diagnostic)).removeprefix(f"{place}: ").removeprefix("warning: ")
+            warnings.warn_explicit(text, PlanWarning, place.file, place.line)
+    return Sharded(captured, plan, dict(options), program)
+
+
+class Bundle:
+    """Programs of one module that share its weights."""
+
+    def __init__(self, programs: Sequence[Sharded], slots: Mapping[str, tuple[dict[str, Any], str]], *, cpu: str) -> None:
+        named = [(f"program{i}", sharded.program) for i, sharded in enumerate(programs)]
+        try:
+            self.artifact = compile_cached(named, cpu=cpu)
+        except CompileError as error:
+            raise programs[0].plan.convert(error) from None
+        constants: dict[str, Any] = {}
+        for sharded in programs:
+            constants |= {name: value for name, value in sharded.captured.program.weights.items() if name not in slots}
+        self.weights = Weights(self.artifact, slots, constants)
+        self.executables = [Executable(self, name, sharded) for (name, _), sharded in zip(named, programs)]
+
+
+class Executable:
+    """A program that is ready to run."""
+
+    def __init__(self, bundle: Bundle, name: str, sharded: Sharded) -> None:
+        self.bundle = bundle
+        self.name = name
+        self.sharded = sharded
+        self.backward: Backward | None = None
+        """The program of its gradients, once it is needed."""
+        self._run_flat = bundle.weights.session.run_flat
+
+    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs with the module's tensors of now. Inputs and outputs are in the order of the program."""
+        outputs = self.run_without_update(inputs)
+        self.bundle.weights.pull()
+        return outputs
+
+    def run_without_update(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The same, but what the program updates stays in it. `state`: parameters that differ from the module's."""
+        self.bundle.weights.push()
+        if state:
+            self.bundle.weights.session.set_parameters(state)
+        return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
+
+    @property
+    def report(self) -> Report:
+        text, machine = self.sharded.program.report(), self.sharded.options.get("machine")
+        if machine:
+            pipeline = f"builtin.module(tp-predict-memory,tp-report{{file=report machine={machine}}})"
+            text = self.sharded.program.clone().run_pipeline(pipeline, outputs=["report"])["report"]
+        return Report.parse(text, self.sharded.plan.translate)
+
+    def explain(self, value: str | None) -> Explanation:
+        plan, texts = self.sharded.plan, {}
+        for format in "text", "json":
+            program = self.sharded.captured.program.clone()
+            options = f"plan={FILE} format={format} file=explanation" + (f" value={value}" if value else "")
+            try:
+                outputs = program.run_pipeline(f"builtin.module(tp-explain{{{options}}})", files=plan.files, outputs=["explanation"])
+            except CompileError as error:
+                raise plan.convert(error) from None
+            texts[format] = plan.translate(outputs["explanation"])
+        return Explanation(texts["text"], json.loads(texts["json"]))
+
+    def prove(self) -> Proof:
+        program = self.sharded.program.clone()
+        model = self.sharded.captured.program.bytecode()
+        try:
+            program.run_pipeline("builtin.module(tp-verify-spmd{reference=model})", files={"model": model})
+        except CompileError as error:
+            raise self.sharded.plan.convert(error) from None
+        return Proof(tuple(diagnostic.message for diagnostic in program.diagnostics if diagnostic.severity == "remark"))

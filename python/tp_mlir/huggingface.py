@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Models of transformers: the plans that they come with, and the caches that they return."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING
+
+from .errors import PlanError
+from .plan import join
+from .source import Place
+
+if TYPE_CHECKING:
+    import torch
+
+
+def find_plan(module: torch.nn.Module, place: Place) -> dict[str, str]:
+    """The tp_plan of `module`, or of the outermost model of transformers inside it.
+
+    :raises PlanError: there is none."""
+    for fqn, inner in module.named_modules():
+        plan = getattr(inner, "tp_plan", None) or getattr(inner, "_tp_plan", None)
+        if plan and isinstance(plan, dict):
+            return {join(fqn, key): style for key, style in plan.items()}
+    raise PlanError(f"the plan 'auto' is the tp_plan of a model of transformers, and {type(module).__name__} has none; write a plan as "
+                    "a map of modules to styles", place=place)
+
+
+def register_caches() -> None:
+    """Lets torch.export know the caches that models return, if transformers is in use."""
+    if "transformers" in sys.modules:
+        with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
+            from transformers.integrations.executorch import register_dynamic_cache_export_support
+            register_dynamic_cache_export_support()

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""parallelize_module, and the class of the modules that it returns.
+
+As in PyTorch, the module itself is changed and returned: it gets a class derived from ParallelModule and its own (as
+fully_shard does), whose forward runs a compiled program. The outermost such module that is called is compiled as a whole, with
+the plans of all modules inside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from . import saved
+from .capture import is_capturing
+from .dispatch import Dispatcher
+from .errors import PlanError, UnsupportedError
+from .huggingface import find_plan
+from .mesh import DeviceMesh, read_mesh
+from .plan import Call, DataCall, check_data_mesh, read_calls
+from .report import Explanation, Proof, Report
+from .source import CallSite
+
+
+class ParallelModule(torch.nn.Module):
+    """A module that runs as compiled programs, on several ranks. Its parameters are those of the module, whole."""
+
+    written_class: type[torch.nn.Module]
+    """The class that the module was written with."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # A capture changes the module for a while.
+        with _get_dispatcher(self).lock:
+            return super().__call__(*args, **kwargs)
+
+    @property
+    def report(self) -> Report:
+        """What the ranks of the last program exchange and hold."""
+        return _get_dispatcher(self).get_last().report
+
+    @property
+    def reports(self) -> list[Report]:
+        """The reports of all programs, one for each set of input shapes."""
+        return [executable.report for executable in _get_dispatcher(self).executables]
+
+    def explain(self, value: str | None = None) -> Explanation:
+        """Why values have the placements that they have, and what would communicate less: for all values, or for a module, a
+        parameter, an argument or an op of this name (docs/Explain.md)."""
+        return _get_dispatcher(self).get_last().explain(value)
+
+    def prove(self) -> Proof:
+        """Proves for all inputs that the ranks compute what the module does (docs/Proof.md).
+
+        :raises CompileError: they don't, or the proof fails."""
+        return Proof.join([executable.prove() for executable in _get_dispatcher(self).executables
+                           or [_get_dispatcher(self).get_last()]])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the programs to `path`, an artifact, and the weights beside it, as .safetensors: for `load`, and for tp-run."""
+        saved.save(self, _get_dispatcher(self), path)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _make_empty, (self.written_class,), self.__dict__
+
+    def refresh(self) -> None:
+        """Lets the next call read all parameters again. Needed after writes through `.data`, which PyTorch doesn't count."""
+        _get_dispatcher(self).forget_weights()
+
+
+_PUBLIC = [name for name in vars(ParallelModule) if not name.startswith("_") and name != "written_class"]
+
+
+@functools.cache
+def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
+    """The class of a ParallelModule that was written as `written`."""
+    members = {name: getattr(written, name) for name in _PUBLIC if hasattr(written, name)}
+    if members:
+        warnings.warn(f"{written.__name__} has members named {', '.join(members)} of its own, which stay; call those of "
+                      f"tp_mlir.ParallelModule by that class, as in tp_mlir.ParallelModule.{next(iter(members))}", stacklevel=4)
+
+    @functools.wraps(written.forward)
+    def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if is_capturing():
+            return written.forward(self, *args, **kwargs)
+        return _get_dispatcher(self).call(self, args, kwargs)
+
+    # The name goes into programs.
+    return type(written.__name__, (ParallelModule, written),
+                {**members, "forward": forward, "written_class": written, "__module__": written.__module__})
+
+
+def _make_empty(written: type[torch.nn.Module]) -> torch.nn.Module:
+    kind = make_parallel_class(written)
+    return kind.__new__(kind)
+
+
+def _get_dispatcher(module: torch.nn.Module) -> Dispatcher:
+    return module.__dict__["_tp_mlir"]
+
+
+def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
+    """Makes `module` a ParallelModule, if it isn't one, and keeps the call."""
+    if not isinstance(module, ParallelModule):
+        if isinstance(module, torch.jit.ScriptModule):
+            raise UnsupportedError(f"{call.place}: {type(module).__name__} is compiled by TorchScript; use the module that it was made of")
+        if "forward" in vars(module):
+            raise UnsupportedError(f"{call.place}: an instance of {type(module).__name__} has a forward of its own, set as an attribute, "
+                                   "which can't be replaced; define forward in a class")
+        module.__class__ = make_parallel_class(type(module))
+        module.__dict__["_tp_mlir"] = Dispatcher()
+    dispatcher = _get_dispatcher(module)
+    dispatcher.calls.append(call)
+    dispatcher.clear()
+    return dispatcher
+
+
+def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, parallelize_plan: Any = None, *,
+                       src_data_rank: int | None = 0, example_inputs: Any = None, match: str = "fnmatch",
+                       on_unmatched: str | None = None, loss_parallel: bool = False, cpu: str = "native",
+                       options: Mapping[str, Any] | None = None) -> torch.nn.Module:
+    """torch.distributed.tensor.parallel's function of this name, for programs instead of eager DTensors.
+
+    :param module: is changed and returned.
+    :param device_mesh: one mesh dimension: a DeviceMesh, of this package or of PyTorch, or a map such as {"tp": 2}. By default
+        that of the innermost `with mesh:`.
+    :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
+        placements. "auto" takes the tp_plan of a model of transformers.
+    :param src_data_rank: accepted, without effect: there is one copy of the parameters, which all ranks read.
+    :param example_inputs: the arguments of a call: a tuple, a dictionary of keywords, or one tensor; or a list of these, for
+        several shapes. The module is compiled for them now, and takes inputs of these shapes only. Without it, the module is
+        compiled when it is called, once for each shape.
+    :param match: how patterns match: "fnmatch" as in PyTorch, "hf" or "regex" (docs/Plans.md).
+    :param on_unmatched: "error" (the default) or "warn": what a pattern that matches nothing causes.
+    :param loss_parallel: whether the logits of cross entropies in the module stay split.
+    :param cpu: CPUs to compile for, separated by commas.
+    :param options: further options of tp-parallelize (docs/Passes.md), as in {"sequence_parallel": True, "machine": "cpu"}.
+    :raises PlanError: an entry is wrong. It has the line of the entry.
+    :raises MeshError: the mesh can't be used.
+    :raises CaptureError: torch.export can't capture the module.
+    """
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"a torch.nn.Module is expected; found {module!r}")
+    mesh = read_mesh(device_mesh)
+    if parallelize_plan is None:
+        warnings.warn("no parallelize_plan is given, so this call does nothing", stacklevel=2)
+        return module
+    if isinstance(parallelize_plan, str) and parallelize_plan == "auto":
+        parallelize_plan, match = find_plan(module, CallSite().place), "hf"
+    call = read_calls(module, mesh, parallelize_plan, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
+    dispatcher = _add_call(module, call)
+    dispatcher.options.update(options or {})
+    dispatcher.cpu = cpu
+    if example_inputs is not None:
+        try:
+            dispatcher.compile_examples(module, read_examples(example_inputs))
+        except BaseException:
+            dispatcher.calls.remove(call)
+            raise
+    return module
+
+
+def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, cpu: str = "native",
+                      options: Mapping[str, Any] | None = None, **how: Any) -> None:
+    """parallelize_module for a graph that PyTorch has captured, which has lost the arguments of its modules."""
+    dispatcher = _add_call(module, read_calls(module, mesh, plan, argument="", index=sys.maxsize, **how))
+    dispatcher.options.update(options or {})
+    dispatcher.cpu = cpu
+    dispatcher.has_signatures = False
+
+
+def read_examples(examples: Any) -> list[tuple[Sequence[Any], Mapping[str, Any]]]:
+    """Positional arguments and keywords of each example."""
+    calls: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
+    for example in examples if isinstance(examples, list) else [examples]:
+        if isinstance(example, Mapping):
+            calls.append(((), example))
+        else:
+            calls.append((example if isinstance(example, tuple) else (example,), {}))
+    return calls
+
+
+def _add_data_call(module: torch.nn.Module, mesh: Any, style: str, reshard_after_forward: bool | None,
+                   batch: Mapping[str, int] | None) -> torch.nn.Module:
+    place = CallSite().place
+    mesh = read_mesh(mesh)
+    check_data_mesh(mesh, style, place)
+    _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
+    return module
+
+
+def _refuse(function: str, options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
+        raise UnsupportedError(f"{CallSite().place}: {function} doesn't support {name}={value!r}")
+
+
+def fully_shard(module: torch.nn.Module, *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
+                batch: Mapping[str, int] | None = None, **options: Any) -> torch.nn.Module:
+    """torch.distributed.fsdp's function of this name. Inputs and outputs of the module are those of all ranks together.
+
+    :param mesh: one dimension, or two for HSDP: replicas of what the second one shards.
+    :param batch: the dimensions of inputs that are the batch, where they aren't dimension 0 (docs/Plans.md).
+    """
+    if reshard_after_forward is not None and not isinstance(reshard_after_forward, bool):
+        _refuse("fully_shard", {"reshard_after_forward": reshard_after_forward})
+    _refuse("fully_shard", {name: value for name, value in options.items() if not _is_default(value)})
+    return _add_data_call(module, mesh, "fsdp", reshard_after_forward, batch)
+
+
+def _is_default(value: Any) -> bool:
+    """Whether a policy of PyTorch, such as MixedPrecisionPolicy(), asks for nothing."""
+    try:
+        return value is None or (type(value).__name__ in ("MixedPrecisionPolicy", "OffloadPolicy") and value == type(value)())
+    except TypeError:
+        return False
+
+
+def FullyShardedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None, use_orig_params: bool = True,
+                             batch: Mapping[str, int] | None = None, **options: Any) -> torch.nn.Module:
+    """FSDP1's class of this name: fully_shard of the module, as one unit."""
+    _refuse("FullyShardedDataParallel", {name: value for name, value in options.items() if value is not None})
+    return _add_data_call(module, device_mesh, "fsdp", None, batch)
+
+
+def DistributedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None, batch: Mapping[str, int] | None = None,
+                            **options: Any) -> torch.nn.Module:
+    """torch.nn.parallel's class of this name. Inputs and outputs of the module are those of all ranks together."""
+    _refuse("DistributedDataParallel", options)
+    return _add_data_call(module, device_mesh, "ddp", None, batch)
+
+
+def replicate(module: torch.nn.Module, mesh: DeviceMesh | Any = None, *, batch: Mapping[str, int] | None = None,
+              **options: Any) -> torch.nn.Module:
+    """torch.distributed's function of this name: data parallelism with whole parameters."""
+    _refuse("replicate", options)
+    return _add_data_call(module, mesh, "ddp", None, batch)
+
+
+def load(path: str | os.PathLike[str]) -> saved.LoadedModule:
+    """What `ParallelModule.save` has written, ready to run. Load only files from sources that you trust: an artifact has
+    native code.
+
+    :raises InputError: the files aren't such an artifact and its weights."""
+    return saved.LoadedModule(path)
+
+
+__all__ = ["DistributedDataParallel", "FullyShardedDataParallel", "ParallelModule", "PlanError", "fully_shard", "load",
+           "parallelize_module", "replicate"]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs in files: an artifact, which tp-run runs as well, and its weights in safetensors' format.
+
+What Python needs beside them, the structure of arguments and results and the reports, is in the metadata of the weights.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _native
+from .capture import Structure, key_of
+from .errors import InputError, UnsupportedError
+from .report import Report
+from .weights import to_tensor
+
+if TYPE_CHECKING:
+    from .dispatch import Dispatcher
+
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+          "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
+_KEY = "tp_mlir"
+_SCHEMA = 1
+
+
+def save(module: torch.nn.Module, dispatcher: Dispatcher, path: str | os.PathLike[str]) -> None:
+    """Writes the artifact of the last program, and of those compiled with it, and the weights."""
+    from safetensors.torch import save_file
+    path = pathlib.Path(path)
+    bundle = dispatcher.get_last().bundle
+    programs = {}
+    for executable in bundle.executables:
+        captured = executable.sharded.captured
+        programs[executable.name] = {"arguments": _write_structure(captured.arguments), "output": _write_structure(captured.output),
+                                     "report": executable.report.json}
+    weights = bundle.weights.collect()
+    weights_path = path.with_suffix(".safetensors")
+    if weights_path == path:
+        raise InputError(f"'{path}' is the name that the weights get; give the artifact another one, such as '{path.with_suffix('.tpx')}'")
+    # Both are complete before either takes its name.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=path.name + ".tmp-") as folder:
+        artifact_copy, weights_copy = pathlib.Path(folder, "artifact"), pathlib.Path(folder, "weights")
+        shutil.copyfile(bundle.artifact.path, artifact_copy)
+        save_file(weights, weights_copy, metadata={_KEY: json.dumps({"schema": _SCHEMA, "programs": programs})})
+        os.replace(weights_copy, weights_path)
+        os.replace(artifact_copy, path)
+
+
+def _write_structure(structure: Structure) -> dict[str, Any]:
+    for _, value in structure.constants:
+        if not isinstance(value, (bool, int, float, str, type(None))):
+            raise UnsupportedError(f"the program has {value!r} among its arguments or results, which can't be saved")
+    try:
+        spec = pytree.treespec_dumps(structure.spec)
+    except Exception as error:
+        raise UnsupportedError(f"the program has arguments or results of a class that PyTorch can't save: {error}") from error
+    return {"spec": spec, "constants": structure.constants}
+
+
+def _read_structure(data: Mapping[str, Any]) -> Structure:
+    return Structure(pytree.treespec_loads(data["spec"]), [(bool(is_constant), value) for is_constant, value in data["constants"]])
+
+
+class LoadedModule:
+    """Programs with their weights, without the module that they were made of."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from safetensors import SafetensorError, safe_open
+        self._artifact = _native.Artifact(path)
+        weights_path = pathlib.Path(path).with_suffix(".safetensors")
+        try:
+            with safe_open(weights_path, framework="pt") as file:
+                metadata = json.loads((file.metadata() or {}).get(_KEY, "null"))
+                self._weights = {name: file.get_tensor(name) for name in file.keys()}
+        except (OSError, SafetensorError) as error:
+            raise InputError(f"'{path}' has no weights beside it, in '{weights_path}': {error}") from None
+        if not metadata or metadata.get("schema") != _SCHEMA:
+            raise InputError(f"'{weights_path}' wasn't written by ParallelModule.save of this version")
+        self._session = _native.Session(self._artifact, self._weights)
+        self._programs = {}
+        shapes = {program["name"]: program["inputs"] for program in json.loads(self._artifact.manifest)["programs"]}
+        self._reports = {}
+        for name, program in metadata["programs"].items():
+            arguments, output = _read_structure(program["arguments"]), _read_structure(program["output"])
+            inputs = [(DTYPES[tensor["dtype"]], torch.Size(tensor["shape"])) for tensor in shapes[name]]
+            rest = iter(inputs)
+            keys = tuple(key_of(value) if is_constant else next(rest) for is_constant, value in arguments.constants)
+            self._programs[keys, arguments.spec] = name, output
+            self._reports[name] = Report.parse(json.dumps(program["report"]))
+        self._last = next(iter(self._reports), "")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program for arguments that are passed as the examples were.
+
+        :raises InputError: there is no program for them."""
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        found = self._programs.get((tuple(map(key_of, leaves)), spec))
+        if found is None:
+            known = "; ".join(f"{spec}: {', '.join(map(str, keys))}" for keys, spec in self._programs)
+            raise InputError(f"there is no program for these arguments; the programs are for {known}")
+        self._last, output = found
+        outputs = self._session.run_flat([leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)], self._last)
+        return output.build([to_tensor(array) for array in outputs])
+
+    @property
+    def report(self) -> Report:
+        """That of the last program."""
+        return self._reports[self._last]
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """The parameters and buffers, with what the programs have updated."""
+        return {name: to_tensor(self._session.get_parameter(name)) for name in self._weights}
+
+    def load_state_dict(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Sets all parameters that `state` has.
+
+        :raises InputError: a name or a shape is wrong; nothing is set then."""
+        self._session.set_parameters({name: tensor.detach() for name, tensor in state.items()})

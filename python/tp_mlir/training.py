@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""train_step: forward pass, loss, backward pass and the optimizer's update as one program (docs/Training.md)."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _native, optimizers
+from .capture import Captured, Signature, capture, check_tensors, get_class_name, key_of
+from .errors import CompileError, Error, InputError, PlanError
+from .executable import Bundle, Executable, shard
+from .module import ParallelModule, parallelize_module, read_examples
+from .plan import PlanText
+from .report import Proof, Report
+from .saved import DTYPES
+from .source import CallSite, Place
+from .weights import collect_tensors, to_tensor
+
+# The name of the training file in the compiler's messages.
+_FILE = "train_step"
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """What a step reports."""
+
+    loss: float
+    """Of this batch, before the step's update."""
+    lr: float
+    grad_norm: float | None
+    """Before clipping; only with clip_grad_norm."""
+
+
+@dataclasses.dataclass
+class _TrainingPlan(PlanText):
+    """A plan whose messages may also be about the training file."""
+
+    call: Place = dataclasses.field(kw_only=True)
+
+    def translate(self, text: str) -> str:
+        return re.sub(rf"\b{_FILE}:\d+:\d+", str(self.call), super().translate(text))
+
+
+class TrainStep:
+    """A step of training: `step(*inputs, target=…)` reads a batch, and updates the module and the optimizer's state.
+
+    The state of the optimizer is in the programs. `optimizer.state_dict()` has it, and `optimizer.load_state_dict` sets it."""
+
+    def __init__(self, module: torch.nn.Module, optimizer: torch.optim.Optimizer, settings: dict[str, Any], schedule: Any, place: Place,
+                 update_module: bool) -> None:
+        self.module = module
+        self.optimizer = optimizer
+        self._settings = settings
+        self._is_scheduled = schedule is not None
+        self._place = place
+        self._update_module = update_module
+        self._signature = Signature(module.forward)
+        self._executables: dict[Any, tuple[Executable, list[int]]] = {}
+        self._active: Executable | None = None
+        self._names: dict[int, str] = {}
+        self._outputs: list[str] = []
+        self._steps = 0
+        self._is_behind = False  # whether the module lacks what the last steps have updated
+        self._lock = threading.RLock()
+        self._rates = optimizers.get_learning_rates(optimizer)
+        optimizer.register_state_dict_pre_hook(lambda _: self.store())
+        optimizer.register_load_state_dict_post_hook(lambda _: self._load())
+        module.register_state_dict_pre_hook(lambda *_: self._pull())
+        module.register_forward_pre_hook(lambda *_: self._pull())
+
+    def __call__(self, *args: Any, target: torch.Tensor | None = None, **kwargs: Any) -> Step:
+        """Trains with one batch: the arguments of the module, and the loss's target.
+
+        :raises InputError: the arguments don't fit, or a learning rate has been changed."""
+        with self._lock:
+            if optimizers.get_learning_rates(self.optimizer) != self._rates and not self._is_scheduled:
+                raise InputError(f"the optimizer's learning rates were {self._rates} when the step was made, and are "
+                                 f"{optimizers.get_learning_rates(self.optimizer)} now. They are a part of the program: give schedule= to "
+                                 "train_step instead of changing them")
+            executable, inputs = self._find(args, kwargs, target)
+            self._activate(executable)
+            outputs = executable.run_without_update(inputs)
+            self._steps += 1
+            self._is_behind = True
+            if self._update_module:
+                self._pull()
+            values = dict(zip(self._outputs, (output.item() for output in outputs)))
+            return Step(values["loss"], values["lr"], values.get("grad_norm"))
+
+    def _find(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: torch.Tensor | None) -> tuple[Executable, list[torch.Tensor]]:
+        needs_target = self._settings["loss"]["name"] != "output"
+        if needs_target != (target is not None):
+            raise InputError(f"the loss '{self._settings['loss']['name']}' " + ("needs a target: step(…, target=…)" if needs_target
+                             else "is an output of the module, and has no target"))
+        leaves, spec = self._signature.flatten(args, kwargs)
+        key = (spec, *(module.training for module in self.module.modules()), *map(key_of, leaves))
+        if key not in self._executables:
+            check_tensors(self.module, args, kwargs)
+            self._executables[key] = self._compile(args, kwargs)
+        executable, indices = self._executables[key]
+        return executable, [leaves[i] for i in indices] + ([target] if target is not None else [])
+
+    def compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Compiles for the shapes of these arguments, without running."""
+        with self._lock:
+            leaves, spec = self._signature.flatten(args, kwargs)
+            key = (spec, *(module.training for module in self.module.modules()), *map(key_of, leaves))
+            self._executables[key] = self._compile(args, kwargs)
+            self._activate(self._executables[key][0])
+
+    def _compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[int]]:
+        captured = capture(self.module, *self._take_part(args, kwargs))
+        known = captured.program.weights.keys()
+        self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
+        dispatcher = self.module.__dict__["_tp_mlir"]
+        base = dispatcher.write_plan(self.module)
+        plan = _TrainingPlan(base.text, base.places, base.layout, call=self._place)
+        options = {**dispatcher.options, "train": _FILE}
+        sharded = shard(captured, plan, options, files={_FILE: self._write_settings(captured)})
+        executable = Bundle([sharded], collect_tensors(self.module), cpu=dispatcher.cpu).executables[0]
+        (program,) = json.loads(executable.bundle.artifact.manifest)["programs"]
+        self._outputs = [output["name"] for output in program["outputs"]]
+        return executable, captured.inputs
+
+    def _write_settings(self, captured: Captured) -> str:
+        settings = dict(self._settings)
+        settings["optimizer"] = optimizers.read_optimizer(self.optimizer, self._names, is_scheduled=self._is_scheduled)
+        frozen = optimizers.find_frozen(self.module, self.optimizer, captured.program.weights.keys())
+        if frozen:
+            settings["frozen"] = frozen
+        return json.dumps(settings, indent=1)
+
+    def _take_part(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """The arguments of one part of the batch, of which a step takes several."""
+        count = self._settings.get("accumulate", 1)
+        if count == 1:
+            return args, kwargs
+        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+        size = next((leaf.shape[0] for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.ndim), None)
+        if size is None or size % count:
+            raise InputError(f"{size} examples can't be divided into the {count} parts of accumulate")
+        return pytree.tree_unflatten([leaf[:size // count] if isinstance(leaf, torch.Tensor) and leaf.ndim and leaf.shape[0] == size
+                                      else leaf for leaf in leaves], spec)
+
+    def _activate(self, executable: Executable) -> None:
+        """Gives the program the state, if another one had it."""
+        if self._active is executable:
+            return
+        if self._active is not None:
+            self.store()
+            self._pull()
+        self._active = executable
+        self._load()
+
+    def _load(self) -> None:
+        """Gives the active program the state that the optimizer has."""
+        if self._active is None:
+            return
+        state = optimizers.read_state(self.optimizer, self._names)
+        if "optimizer.step" in state:
+            self._steps = int(state["optimizer.step"])
+        elif state:
+            self._steps = max(self._steps, 1)  # SGD doesn't count
+        state["optimizer.step"] = torch.tensor(self._steps)
+        session = self._active.bundle.weights.session
+        session.set_parameters({name: state[name] if name in state else torch.zeros(shape, dtype=dtype)
+                                for name, shape, dtype in self._get_state(session)})
+
+    @staticmethod
+    def _get_state(session: _native.Session) -> list[tuple[str, list[int], torch.dtype]]:
+        return [(parameter["name"], parameter["shape"], DTYPES[parameter["dtype"]])
+                for parameter in json.loads(session.manifest)["parameters"] if parameter["name"].startswith("optimizer.")]
+
+    def store(self) -> None:
+        """Gives the optimizer the state that the active program has, as `optimizer.state_dict()` does."""
+        if self._active is None:
+            return
+        session = self._active.bundle.weights.session
+        state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+        optimizers.write_state(self.optimizer, self._names, state)
+
+    def _pull(self) -> None:
+        """Gives the module the parameters that the active program has."""
+        if self._active is not None and self._is_behind:
+            self._active.bundle.weights.pull()
+            self._is_behind = False
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of module and optimizer, each in PyTorch's form, and the number of steps."""
+        return {"model": self.module.state_dict(), "optimizer": self.optimizer.state_dict(), "steps": self._steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues from what `state_dict` returned."""
+        self.module.load_state_dict(state["model"])
+        self._steps = state["steps"]
+        self.optimizer.load_state_dict(state["optimizer"])
+
+    @property
+    def report(self) -> Report:
+        """What the ranks of the last program exchange and hold."""
+        return self._get_active().report
+
+    def prove(self) -> Proof:
+        """Proves for all batches that the ranks compute what the training step of the module does."""
+        sharded = self._get_active().sharded
+        files = {"model": sharded.captured.program.bytecode(), _FILE: self._write_settings(sharded.captured)}
+        program = sharded.program.clone()
+        try:
+            program.run_pipeline(f"builtin.module(tp-verify-spmd{{reference=model train={_FILE}}})", files=files)
+        except CompileError as error:
+            raise sharded.plan.convert(error) from None
+        return Proof(tuple(diagnostic.message for diagnostic in program.diagnostics if diagnostic.severity == "remark"))
+
+    def _get_active(self) -> Executable:
+        if self._active is None:
+            raise Error("there is no program yet: call the step, or give example_inputs to train_step")
+        return self._active
+
+
+def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_plan: Any = None, *, loss: Any,
+               optimizer: torch.optim.Optimizer, schedule: Any = None, clip_grad_norm: float | None = None, accumulate: int = 1,
+               compute: str | torch.dtype | None = None, checkpoint: Sequence[str] = (), seed: int = 0, example_inputs: Any = None,
+               update_module: bool = True, **options: Any) -> TrainStep:
+    """Makes a step of training for `module`.
+
+    :param device_mesh: as in parallelize_module, with `parallelize_plan`. Both may be left out if the module has a plan, from
+        parallelize_module or fully_shard.
+    :param loss: "cross_entropy", "mse", or "output" for a module whose result is its loss; a map such as {"name":
+        "cross_entropy", "label_smoothing": 0.1} (docs/Training.md); or torch.nn's CrossEntropyLoss or MSELoss.
+    :param optimizer: torch.optim's SGD, Adam or AdamW of the module's parameters. Parameters that it doesn't have aren't trained.
+    :param schedule: a scheduler for the optimizer, or a map such as {"name": "cosine", "warmup_steps": 20, "total_steps": 200}.
+        Don't call its step: the program counts.
+    :param clip_grad_norm: the largest norm of all gradients together.
+    :param accumulate: the number of parts of a batch whose gradients are added up in a step.
+    :param compute: the type of forward and backward pass, such as torch.bfloat16.
+    :param checkpoint: patterns of modules that are computed again for the backward pass.
+    :param seed: for dropout.
+    :param example_inputs: the arguments of the module for one batch: the step is compiled now. Otherwise, when it is called.
+    :param update_module: whether the module has the new parameters after each step. Otherwise, after `module.state_dict()`.
+    :param options: those of parallelize_module.
+    """
+    site = CallSite()
+    if parallelize_plan is not None:
+        parallelize_module(module, device_mesh, parallelize_plan, **options)
+    elif options or device_mesh is not None:
+        raise PlanError("a mesh and options need a parallelize_plan", place=site.place)
+    if not isinstance(module, ParallelModule):
+        raise PlanError(f"{get_class_name(module)} has no plan: give a mesh and a parallelize_plan, or call parallelize_module or "
+                        "fully_shard before", place=site.place)
+    settings: dict[str, Any] = {"loss": optimizers.read_loss(loss)}
+    if (read := optimizers.read_schedule(schedule)) is not None:
+        settings["schedule"] = read
+    if clip_grad_norm is not None:
+        settings["clip_grad_norm"] = float(clip_grad_norm)
+    if accumulate != 1:
+        settings["accumulate"] = accumulate
+    if compute is not None:
+        names = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float32: "f32"}
+        settings["compute"] = names.get(compute, compute) if isinstance(compute, torch.dtype) else compute
+    if checkpoint:
+        settings["checkpoint"] = list(checkpoint)
+    if seed:
+        settings["seed"] = seed
+    optimizers.read_optimizer(optimizer, {}, is_scheduled=schedule is not None)  # reports what can't be compiled
+    step = TrainStep(module, optimizer, settings, schedule, site.place, update_module)
+    if example_inputs is not None:
+        for example in read_examples(example_inputs):
+            step.compile(*example)
+    return step
+
+
+__all__ = ["Step", "TrainStep", "train_step"]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tensors of a module as the weights of a session, in both directions.
+
+The module's tensors are the truth. Before a run, a session gets those that have changed since it saw them: another tensor, or
+another version of the same one, as PyTorch counts in-place writes. After a run, the module gets what the program has updated.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils.dlpack import from_dlpack
+
+from . import _native
+
+_get_version = operator.attrgetter("_version")
+_get_pointer = torch.Tensor.data_ptr
+
+
+def collect_tensors(module: torch.nn.Module) -> dict[str, tuple[dict[str, Any], str]]:
+    """Where a module and those inside it keep each tensor, by all of its FQNs: a dictionary and a key."""
+    slots = {}
+    for fqn, inner in module.named_modules(remove_duplicate=False):
+        for kept in (inner._parameters, inner._buffers):
+            for name, tensor in kept.items():
+                if tensor is not None:
+                    slots[f"{fqn}.{name}" if fqn else name] = kept, name
+    return slots
+
+
+def to_tensor(array: _native.Array) -> torch.Tensor:
+    """The array's memory as a tensor. Given a capsule, PyTorch asks for no device and no version, which takes microseconds."""
+    return from_dlpack(array.__dlpack__())
+
+
+class Weights:
+    """The parameters of `artifact`, which are tensors of a module or constants of its programs."""
+
+    def __init__(self, artifact: _native.Artifact, slots: Mapping[str, tuple[dict[str, Any], str]],
+                 constants: Mapping[str, Any]) -> None:
+        parameters = json.loads(artifact.manifest)["parameters"]
+        self._names = [parameter["name"] for parameter in parameters if parameter["name"] in slots]
+        self._slots = [slots[name] for name in self._names]
+        self._updated = [i for i, name in enumerate(self._names)
+                         if any(parameter["name"] == name and parameter.get("updated") for parameter in parameters)]
+        self._tensors: list[torch.Tensor] = []
+        self._seen: tuple[list[int], list[int]] = [], []
+        self._look()
+        self._constants = {parameter["name"]: constants[parameter["name"]] for parameter in parameters
+                   if parameter["name"] not in slots and parameter["name"] in constants}
+        tensors = {name: tensor.detach() for name, tensor in zip(self._names, self._tensors)}
+        self.session = _native.Session(artifact, tensors | self._constants)
+
+    def _look(self) -> tuple[list[int], list[int]]:
+        """Reads the module's tensors; returns what was seen before."""
+        before = self._seen
+        self._look_up()
+        self._seen = list(map(_get_version, self._tensors)), list(map(_get_pointer, self._tensors))
+        return before
+
+    def _look_up(self) -> None:
+        self._tensors = [kept[name] for kept, name in self._slots]
+
+    def push(self) -> None:
+        """Gives the session what has changed in the module."""
+        before = self._look()
+        if before == self._seen:
+            return
+        changed = {name: tensor.detach() for name, tensor, *states in zip(self._names, self._tensors, *before, *self._seen)
+                   if states[:2] != states[2:]}
+        try:
+            self.session.set_parameters(changed)
+        except BaseException:
+            self._seen = before
+            raise
+
+    def pull(self) -> None:
+        """Gives the module what the last run has updated."""
+        if not self._updated:
+            return
+        with torch.no_grad():
+            for i in self._updated:
+                self._tensors[i].copy_(to_tensor(self.session.get_parameter(self._names[i])))
+        self._look()
+
+    def copy_updated(self) -> dict[str, torch.Tensor]:
+        """Copies of the tensors that a run updates, before it does."""
+        self._look_up()
+        return {self._names[i]: self._tensors[i].detach().clone() for i in self._updated}
+
+    def collect(self) -> dict[str, torch.Tensor]:
+        """The parameters that the programs read, as the module has them now, each in memory of its own."""
+        self.push()
+        tensors = {name: tensor.detach() for name, tensor in zip(self._names, self._tensors)}
+        constants = {name: to_tensor(value) for name, value in self._constants.items()}
+        return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
+
+    def forget(self) -> None:
+        """Gives the session all tensors at the next run: for those that were written through `.data`, which isn't counted."""
+        self._seen = [-1] * len(self._names), [-1] * len(self._names)
