@@ -196,8 +196,8 @@ linalg::LinalgOp findInit(linalg::GenericOp op, Value buffer) {
     if (prev->getNumRegions() && !isa<linalg::LinalgOp>(prev))
       return nullptr;
     auto touches = [&](ValueRange values) {
-      return llvm::any_of(
-          values, [&](Value v) { return getRootBuffer(v) == root; });
+      return llvm::any_of(values,
+                          [&](Value v) { return getRootBuffer(v) == root; });
     };
     SmallVector<Value> captured = getCapturedBuffers(prev);
     if (!touches(prev->getOperands()) && !touches(captured))

@@ -37,9 +37,8 @@ Value tp::getPointer(OpBuilder &b, Value buffer) {
 SmallVector<Value> tp::getCapturedBuffers(Operation *op) {
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
-  return llvm::filter_to_vector(captured, [](Value value) {
-    return isa<MemRefType>(value.getType());
-  });
+  return llvm::filter_to_vector(
+      captured, [](Value value) { return isa<MemRefType>(value.getType()); });
 }
 
 bool tp::areDisjoint(Value x, Value y) {
