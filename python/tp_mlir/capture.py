@@ -194,19 +194,30 @@ def _check_tensor(tensor: torch.Tensor, what: str) -> None:
 
 
 def _save(program: torch.export.ExportedProgram) -> bytes:
-    """The program's archive, without the data of its parameters. Buffers are small, and the importer looks at some."""
-    state, empty = dict(program._state_dict), {}
-    for fqn, tensor in state.items():
-        if isinstance(tensor, torch.nn.Parameter) and 1024 < tensor.nbytes <= _MAX_EMPTY_BYTES:
-            if id(tensor) not in empty:
-                data = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape)
-                empty[id(tensor)] = torch.nn.Parameter(data, requires_grad=tensor.requires_grad)
-            program._state_dict[fqn] = empty[id(tensor)]
+    """The program's archive, without the data of its parameters. Buffers are small, and the importer looks at some.
+
+    Tensors may have attributes, which an archive of PyTorch 2.8 would have, too; those of the archive have none."""
+    state, constants, replaced = dict(program._state_dict), dict(program._constants), {}
+
+    def replace(tensor: Any) -> Any:
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        if id(tensor) not in replaced:
+            replaced[id(tensor)] = tensor.detach()
+            if isinstance(tensor, torch.nn.Parameter):
+                is_empty = 1024 < tensor.nbytes <= _MAX_EMPTY_BYTES
+                data = torch.zeros((), dtype=tensor.dtype).expand(tensor.shape) if is_empty else tensor.detach()
+                replaced[id(tensor)] = torch.nn.Parameter(data, requires_grad=tensor.requires_grad)
+        return replaced[id(tensor)]
+
+    program._state_dict.update({fqn: replace(tensor) for fqn, tensor in state.items()})
+    program._constants.update({fqn: replace(tensor) for fqn, tensor in constants.items()})
     buffer = io.BytesIO()
     try:
         torch.export.save(program, buffer)
     finally:
         program._state_dict.update(state)
+        program._constants.update(constants)
     return buffer.getvalue()
 
 
