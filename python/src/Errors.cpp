@@ -56,6 +56,10 @@ static nb::object makeClass(nb::module_ &module, const char *name,
 
 /// Sets the Python exception for a C++ exception of the classes above.
 static void translate(const std::exception_ptr &thrown, void *) {
+  // An interrupt also ends what a call waits for, such as the linker. Then the
+  // interrupt is what the user has to know.
+  if (PyErr_CheckSignals() != 0)
+    return;
   try {
     std::rethrow_exception(thrown);
   } catch (const CompileError &error) {
