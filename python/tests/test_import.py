@@ -144,8 +144,8 @@ class Errors(unittest.TestCase):
         self.assertIn("svd", str(caught.exception).replace("'svd.pt2'", ""))
 
     def test_without_pytorch(self):
-        code = ("import sys; sys.modules['torch'] = None\nimport tp_mlir\n"
-                "try:\n    tp_mlir._native.import_program(b'')\nexcept tp_mlir.Error as error:\n    print(error)")
+        code = ("import sys; sys.modules['torch'] = None\nfrom tp_mlir import Error, _native\n"
+                "try:\n    _native.import_program(b'')\nexcept Error as error:\n    print(error)")
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
                              env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
         self.assertEqual(run.returncode, 0, run.stderr)

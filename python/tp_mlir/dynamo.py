@@ -158,7 +158,8 @@ def compile_graph(graph: torch.fx.GraphModule, inputs: Sequence[Any], *, options
     must have a module for every pattern, unless "on_unmatched" is "warn"."""
     options = dict(options or {})
     if missing := [name for name in _REQUIRED if name not in options]:
-        raise UnsupportedError(f"the backend tp_mlir needs options with a mesh and a plan; there is no {' and no '.join(map(repr, missing))}")
+        raise UnsupportedError("the backend tp_mlir needs options with a mesh and a plan; there is no "
+                               + " and no ".join(map(repr, missing)))
     if unknown := options.keys() - {*_REQUIRED, *_OPTIONAL}:
         raise UnsupportedError(f"the backend tp_mlir has no option {', '.join(map(repr, sorted(unknown)))}; it has "
                                f"{', '.join((*_REQUIRED, *_OPTIONAL))}")
