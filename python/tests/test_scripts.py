@@ -11,11 +11,14 @@ import pathlib
 import re
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import torch
 import torch.distributed as dist
 from torch.utils import _pytree as pytree
+
+from tp_mlir.executable import Executable
 
 FOLDER = pathlib.Path(__file__).parent / "scripts"
 SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.stem != "tiny")
@@ -29,6 +32,20 @@ def run(path, text, ranks):
     exec(compile(text, path, "exec"), scope)
     leaves = pytree.tree_leaves(scope["result"])
     return [(leaf.full_tensor() if hasattr(leaf, "full_tensor") else leaf).detach() for leaf in leaves]
+
+
+@contextlib.contextmanager
+def recorded():
+    """Gives a list of the programs that run in it, each with its ranks' counts of collectives."""
+    runs, run_program = [], Executable.run_without_update
+
+    def record(executable, *args):
+        outputs = run_program(executable, *args)
+        runs.append((executable, executable.bundle.weights.session.last_run.counts))
+        return outputs
+
+    with unittest.mock.patch.object(Executable, "run_without_update", record):
+        yield runs
 
 
 class Scripts(unittest.TestCase):
@@ -45,7 +62,15 @@ class Scripts(unittest.TestCase):
         finally:
             with contextlib.suppress(ValueError):
                 dist.destroy_process_group()
-        found = run(path, IMPORT.sub("from tp_mlir import", text), 2)
+        with recorded() as runs:
+            found = run(path, IMPORT.sub("from tp_mlir import", text), 2)
+        self.assertTrue(runs, "no program ran")
+        for executable, counts in runs:
+            self.assertEqual(len(counts), len(executable.sharded.plan.layout.ranks))
+            self.assertGreater(len(counts), 1)
+            if executable.report.collectives:
+                for rank in counts:
+                    self.assertGreater(sum(count.calls for count in rank), 0)
         self.assertEqual(len(found), len(expected))
         for ours, theirs in zip(found, expected):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

@@ -2,7 +2,7 @@
 """Compiled programs on the disk, by their contents: what was compiled once isn't compiled again.
 
 They are in the folder of tp-run's cache ($XDG_CACHE_HOME/tp-mlir, by default ~/.cache/tp-mlir). Without such a folder they
-live as long as the process does.
+live as long as the process does. Those that weren't used for long are deleted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,18 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 
 from . import _native
 from .errors import InputError
+
+# The size that the folder may have.
+_MAX_BYTES = 4 << 30
+_LIBRARY = re.compile(r"/lib(LLVM|MLIR|tprt)[^/]*$")
+_CPU = re.compile(r"(vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:")
 
 
 @functools.cache
@@ -38,9 +44,46 @@ def _get_folder() -> pathlib.Path:
 
 @functools.cache
 def _get_compiler() -> str:
-    """What a compiled program depends on beside its text."""
-    status = os.stat(_native.__file__)
-    return f"{_native.__version__} {status.st_size} {status.st_mtime_ns} {platform.node()}"
+    """What a compiled program depends on beside its text: the compiler's libraries, and the CPU that 'native' means."""
+    return " ".join([_native.__version__, *_list_libraries(), *_describe_cpu()])
+
+
+def _list_libraries() -> list[str]:
+    """The libraries of the compiler and the runtime in this process, with their sizes and times."""
+    package = os.path.dirname(os.path.realpath(_native.__file__))
+    paths = {line.split(maxsplit=5)[-1].strip() for line in pathlib.Path("/proc/self/maps").read_text().splitlines() if ".so" in line}
+    found = []
+    for path in sorted(paths):
+        if _LIBRARY.search(path) or os.path.dirname(path) == package:
+            with contextlib.suppress(OSError):  # replaced since it was loaded
+                status = os.stat(path)
+                found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
+    return found
+
+
+def _describe_cpu() -> list[str]:
+    """The model and the features of the CPU."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    except OSError:
+        return [platform.machine(), platform.processor(), platform.node()]
+    return [platform.machine(), *(line for line in lines if _CPU.match(line))]
+
+
+def _limit(folder: pathlib.Path) -> None:
+    """Deletes the artifacts that weren't used for the longest time, if all together are too large. Processes that have mapped
+    one keep it."""
+    files = []
+    for path in folder.glob("*.tpx"):
+        with contextlib.suppress(OSError):  # another process deletes, too
+            status = path.stat()
+            files.append((status.st_mtime_ns, status.st_size, path))
+    excess = sum(size for _, size, _ in files) - _MAX_BYTES
+    for _, size, path in sorted(files)[:-1]:
+        if excess <= 0:
+            break
+        path.unlink(missing_ok=True)
+        excess -= size
 
 
 def compile_cached(programs: Sequence[tuple[str, _native.Program]], *, cpu: str = "native") -> _native.Artifact:
@@ -53,7 +96,10 @@ def compile_cached(programs: Sequence[tuple[str, _native.Program]], *, cpu: str 
             digest.update(len(part).to_bytes(8, "little") + part)
     path = _get_folder() / f"{digest.hexdigest()}.tpx"
     if path.exists():
-        with contextlib.suppress(InputError):  # damaged
+        with contextlib.suppress(InputError, OSError):  # damaged, or deleted by another process
+            os.utime(path)
             return _native.Artifact(path)
     _native.compile_programs(programs, path, cpu=cpu)
-    return _native.Artifact(path)
+    artifact = _native.Artifact(path)
+    _limit(path.parent)
+    return artifact

@@ -52,13 +52,14 @@ class Backward:
     """The program of the gradients that belongs to `forward`, a program of `module`."""
 
     def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, forward: Executable, modes: Sequence[bool],
-                 inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> None:
+                 names: Sequence[str], inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> None:
         weighted = _Weighted(module, forward.sharded.captured.arguments)
-        with _in_modes(module, modes):
+        with dispatcher.lock, _as_in_forward(module, modes, names):
             captured = capture(weighted, ([tensor.detach() for tensor in inputs], list(cotangents)), {},
-                               name=f"the gradients of {get_class_name(module)}", has_signatures=dispatcher.has_signatures)
-        sharded = shard(captured, dispatcher.write_plan(module, _PREFIX), {**dispatcher.options, "gradients": True}, quiet=True)
-        self._executable = Bundle([sharded], collect_tensors(weighted), cpu=dispatcher.cpu).executables[0]
+                               name=f"the gradients of {get_class_name(module)}", has_signatures=dispatcher.has_signatures, called=module)
+        plan, settings = dispatcher.write_plan(module, _PREFIX)
+        sharded = shard(captured, plan, {**settings.options, "gradients": True}, quiet=True)
+        self._executable = Bundle([sharded], collect_tensors(weighted), cpu=settings.cpu).executables[0]
         (program,) = json.loads(self._executable.bundle.artifact.manifest)["programs"]
         self._outputs = {output["name"]: i for i, output in enumerate(program["outputs"])}
         self._inputs = [tensor["name"] for tensor in program["inputs"]]
@@ -74,21 +75,27 @@ class Backward:
 
 
 @contextlib.contextmanager
-def _in_modes(module: torch.nn.Module, modes: Sequence[bool]) -> Iterator[None]:
-    """While in it, modules are in training and evaluation mode as they were in the forward pass."""
+def _as_in_forward(module: torch.nn.Module, modes: Sequence[bool], names: Sequence[str]) -> Iterator[None]:
+    """While in it, modules are in training and evaluation mode as they were in the forward pass, and the parameters `names`
+    are trained."""
     now = [(inner, inner.training) for inner in module.modules()]
-    for (inner, _), mode in zip(now, modes):
-        inner.training = mode
+    parameters = [(name, parameter, parameter.requires_grad) for name, parameter in module.named_parameters()]
     try:
+        for (inner, _), mode in zip(now, modes):
+            inner.training = mode
+        for name, parameter, _ in parameters:
+            parameter.requires_grad_(name in names)
         yield
     finally:
         for inner, mode in now:
             inner.training = mode
+        for _, parameter, is_trained in parameters:
+            parameter.requires_grad_(is_trained)
 
 
 class _Run(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, names: Sequence[str],
+    def forward(ctx: Any, dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, names: tuple[str, ...],
                 count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
         ctx.state = dispatcher, module, executable, names, count
         ctx.modes = [inner.training for inner in module.modules()]
@@ -106,9 +113,10 @@ class _Run(torch.autograd.Function):
         # Reports parameters and inputs that were written since.
         inputs = [tensor.detach() for tensor in ctx.saved_tensors[:count]]
         cotangents = [gradient.contiguous() for gradient, kept in zip(gradients, ctx.differentiable) if kept]
-        if executable.backward is None:
-            executable.backward = Backward(dispatcher, module, executable, ctx.modes, inputs, cotangents)
-        results = executable.backward.run(inputs, cotangents, ctx.buffers, names)
+        with dispatcher.lock:
+            if (backward := executable.backward.get(names)) is None:
+                backward = executable.backward[names] = Backward(dispatcher, module, executable, ctx.modes, names, inputs, cotangents)
+        results = backward.run(inputs, cotangents, ctx.buffers, names)
         needed = ctx.needs_input_grad[5:]
         return (None,) * 5 + tuple(result if wanted else None for result, wanted in zip(results, needed))
 
@@ -116,4 +124,4 @@ class _Run(torch.autograd.Function):
 def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Runs `executable`; PyTorch can differentiate its outputs."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    return list(_Run.apply(dispatcher, module, executable, list(trained), len(inputs), *inputs, *trained.values()))
+    return list(_Run.apply(dispatcher, module, executable, tuple(trained), len(inputs), *inputs, *trained.values()))

@@ -26,8 +26,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import _native
-from .errors import CaptureError, InputError
+from . import _native, hooks
+from .errors import CaptureError, InputError, UnsupportedError
 from .huggingface import register_caches
 from .signatures import ordered
 
@@ -106,8 +106,8 @@ def is_capturing() -> bool:
 
 
 @contextlib.contextmanager
-def _exporting(module: torch.nn.Module) -> Iterator[None]:
-    """While in it, the module can be captured. No other thread can call it or a parallelized module inside it.
+def _exporting(module: torch.nn.Module, called: torch.nn.Module) -> Iterator[None]:
+    """While in it, the module can be captured, without the hooks of `called`. No other thread can call it or a parallelized module inside it.
 
     The fused kernels of an encoder aren't used: they have no submodules to split."""
     with contextlib.ExitStack() as stack:
@@ -115,40 +115,54 @@ def _exporting(module: torch.nn.Module) -> Iterator[None]:
             if dispatcher := inner.__dict__.get("_tp_mlir"):
                 stack.enter_context(dispatcher.lock)
         stack.enter_context(_lock)
+        stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.enable_grad())
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
         stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
+        stack.enter_context(hooks.removed(called))
         stack.callback(setattr, _thread, "is_capturing", is_capturing())
         _thread.is_capturing = True
         yield
 
 
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
-            has_signatures: bool = True) -> Captured:
+            has_signatures: bool = True, called: torch.nn.Module | None = None) -> Captured:
     """The program of `module` for these arguments.
 
+    :param called: the module whose hooks run around the program; `module` itself, or one inside it.
     :param has_signatures: whether the forward functions of the modules inside have the arguments that a plan means.
 
     :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
-    :raises InputError: a tensor isn't in the host's memory."""
+    :raises InputError: a tensor isn't in the host's memory.
+    :raises UnsupportedError: autocast is active, or a module inside has a hook."""
     name = name or get_class_name(module)
+    called = called or module
+    check_autocast()
     check_tensors(module, args, kwargs)
+    hooks.check(((fqn, inner) for fqn, inner in called.named_modules() if inner is not called), get_class_name(called))
     register_caches()
-    with _exporting(module):
+    with _exporting(module, called):
         signature = Signature(module.forward)
         signature.flatten(args, kwargs)
         try:
             with ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures:
-                program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
+                examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
+                program = torch.export.export(module, *examples, strict=False)
         except Exception as error:
             raise _explain(error, name) from error
+        for spec in program.graph_signature.output_specs:
+            if spec.kind.name == "USER_INPUT_MUTATION":
+                raise _refuse_write(name, f"the model writes its input '{spec.target}'")
         call = program.call_spec
         output = _get_output(program)
         if not _is_plain(call.out_spec):
             program.module_call_graph[0].signature.out_spec = pytree.tree_structure((0,) * call.out_spec.num_leaves)
-        archive = _save(program)
+        try:
+            archive = _save(program)
+        except Exception as error:
+            raise CaptureError(f"torch.export can't save the program of {name}: {type(error).__name__}: {error}") from error
     keywords = _get_children(call.in_spec)[1]
     kwargs = {key: kwargs[key] for key in keywords.context}
     leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
@@ -164,19 +178,36 @@ def _get_children(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
 
 def _is_plain(spec: pytree.TreeSpec) -> bool:
     """Whether the importer knows the classes of a structure; it gives the parts of others numbers instead of names."""
-    known = spec.type is None or issubclass(spec.type, (tuple, list, dict))
+    # The type of a named tuple is a function.
+    known = spec.type is None or isinstance(spec.type, type) and issubclass(spec.type, (tuple, list, dict))
     return known and all(map(_is_plain, _get_children(spec)))
+
+
+def _make_example(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor to capture with. One that is passed twice, or is a parameter, too, must be an input of its own each time."""
+    return torch.empty_like(tensor, requires_grad=tensor.requires_grad)
 
 
 def get_class_name(module: torch.nn.Module) -> str:
     return getattr(type(module), "written_class", type(module)).__name__
 
 
+def check_autocast() -> None:
+    """:raises UnsupportedError: autocast is active."""
+    if torch.is_autocast_enabled("cpu"):
+        raise UnsupportedError("torch.autocast has no effect on a program; call the module outside of it, and convert the module instead, "
+                               "as in model.to(torch.bfloat16), or give compute= to train_step")
+
+
 def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """:raises InputError: a tensor of the module or of the arguments can't be read by a program."""
     for kind, tensors in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
         for fqn, tensor in tensors:
-            _check_tensor(tensor, f"{kind} '{fqn}' of {get_class_name(module)}")
+            what = f"{kind} '{fqn}' of {get_class_name(module)}"
+            _check_tensor(tensor, what)
+            if tensor.is_inference():
+                raise InputError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
+                                 "outside of it, or under torch.no_grad()")
     for path, leaf in pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]:
         if isinstance(leaf, torch.Tensor):
             _check_tensor(leaf, f"input {pytree.keystr(path[1:])}")
@@ -229,10 +260,13 @@ def _import(archive: bytes, signatures: Mapping[str, Any], name: str) -> _native
             program = _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
         except InputError as error:
             raise CaptureError(str(error)) from None
-    if "writes its input" in program.notes:
-        raise CaptureError(f"{name}: {program.notes.strip()}: a compiled module can't change the caller's tensor; write to a copy, as "
-                           "in x = x.clone()")
+    if "writes its input" in program.notes:  # an op that writes, which torch.export doesn't list among the outputs
+        raise _refuse_write(name, program.notes.strip())
     return program
+
+
+def _refuse_write(name: str, what: str) -> CaptureError:
+    return CaptureError(f"{name}: {what}: a compiled module can't change the caller's tensor; write to a copy, as in x = x.clone()")
 
 
 def _get_output(program: torch.export.ExportedProgram) -> Structure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import sys
 from collections.abc import Iterator
 
 _loss_parallel = contextvars.ContextVar("loss_parallel", default=False)
@@ -23,7 +24,17 @@ def loss_parallel() -> Iterator[None]:
 
 
 def is_loss_parallel() -> bool:
-    return _loss_parallel.get()
+    """Whether this package's context manager is active, or PyTorch's."""
+    return _loss_parallel.get() or _is_loss_parallel_in_torch()
+
+
+def _is_loss_parallel_in_torch() -> bool:
+    """PyTorch's context manager gives DTensor other ops for cross entropies while it is active, for all threads."""
+    loss, api = sys.modules.get("torch.distributed.tensor.parallel.loss"), sys.modules.get("torch.distributed.tensor._api")
+    handlers = getattr(loss, "customized_loss_ops", None)
+    if not handlers or api is None:
+        return False
+    return next(iter(handlers)) in api.DTensor._op_dispatcher._custom_op_handlers
 
 
 @contextlib.contextmanager

@@ -11,14 +11,14 @@ from typing import Any
 import torch
 
 from . import autograd
-from .capture import Signature, capture, check_tensors, get_class_name, key_of
+from .capture import Signature, capture, check_autocast, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import Error, InputError
 from .executable import Bundle, Executable, Sharded, shard
-from .plan import Call, PlanText, write_plan
-from .weights import collect_tensors
+from .plan import Call, PlanText, Settings, join_settings, write_plan
+from .snapshot import Snapshot
+from .weights import Outdated, collect_tensors
 
-_is_training = operator.attrgetter("training")
 _requires_grad = operator.attrgetter("requires_grad")
 # Types of arguments that a program depends on by value.
 _VALUES = frozenset((bool, int, float, str, type(None), torch.dtype))
@@ -29,8 +29,6 @@ class Dispatcher:
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
-        self.options: dict[str, Any] = {}
-        self.cpu = "native"
         self.has_signatures = True  # whether the arguments of modules are known
         self.lock = threading.RLock()
         self.clear()
@@ -42,22 +40,30 @@ class Dispatcher:
         self._by_key: dict[Any, tuple[Executable, list[int]]] = {}
         self._by_flat_key: dict[Any, tuple[Executable, list[int]]] = {}
         self._last: Executable | None = None
-        # The modules inside the module, and where their parents keep them.
-        self._slots: list[tuple[dict[str, Any], str]] = []
-        self._modules: list[torch.nn.Module] | None = None
+        self._snapshot: Snapshot | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Dispatcher:
         copy = Dispatcher()
-        copy.calls, copy.options, copy.cpu = list(self.calls), dict(self.options), self.cpu
+        copy.calls, copy.has_signatures = list(self.calls), self.has_signatures
         return copy
 
     def __reduce__(self) -> Any:
         raise TypeError("a parallelized module can't be pickled; save its state_dict, or use its method save")
 
     def call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Runs the program for these arguments."""
+        """Runs the program for these arguments.
+
+        :raises UnsupportedError: autocast is active, or a module inside has a hook."""
+        check_autocast()
+        try:
+            return self._call(module, args, kwargs)
+        except Outdated:
+            self.clear()
+            return self._call(module, args, kwargs)
+
+    def _call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         leaves = [*args, *kwargs.values()]
-        key: list[Any] = [len(args), *kwargs, module.training, *self._look(module)]
+        key: list[Any] = [len(args), *kwargs, is_loss_parallel(), *self._look(module)]
         for leaf in leaves:
             if type(leaf) is torch.Tensor:
                 key.append((leaf.dtype, leaf.shape))
@@ -75,16 +81,13 @@ class Dispatcher:
         return self._run(module, executable, [leaves[i] for i in positions])
 
     def _look(self, module: torch.nn.Module) -> list[bool]:
-        """The modes of the modules inside."""
-        modules = [kept[name] for kept, name in self._slots]
-        if modules != self._modules:
-            if self._modules is not None:  # one was replaced
-                self.clear()
-            self._slots = [(inner._modules, name) for inner in module.modules() for name, child in inner._modules.items()
-                           if child is not None]
-            self._modules = [kept[name] for kept, name in self._slots]
+        """The modes of the module and those inside. Forgets the programs if they don't fit the module any more."""
+        if self._snapshot is None or self._snapshot.has_changed():
+            self.clear()
+            self._snapshot = Snapshot(module)
+            self._snapshot.check_hooks()
             self._signature = Signature(module.forward)
-        return list(map(_is_training, self._modules))
+        return self._snapshot.get_modes()
 
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
         self._last = executable
@@ -97,7 +100,14 @@ class Dispatcher:
         """What a program for these arguments is known by, and the arguments' leaves."""
         modes = self._look(module)
         leaves, spec = self._signature.flatten(args, kwargs)
-        return (tuple(map(key_of, leaves)), spec, module.training, *modes), leaves
+        keys = tuple(map(key_of, leaves))
+        try:
+            hash(keys)
+        except TypeError:
+            unhashable = [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor) and type(leaf).__hash__ is None]
+            raise InputError(f"an argument of {get_class_name(module)} can't be a part of a program: {unhashable[0]!r} is neither a tensor, "
+                             "a container of tensors, nor a value that can be hashed") from None
+        return (keys, spec, is_loss_parallel(), *modes), leaves
 
     def _find(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[torch.Tensor]]:
         """The program for these arguments, and its inputs. Compiles it if it is missing."""
@@ -114,25 +124,32 @@ class Dispatcher:
     def compile_examples(self, module: torch.nn.Module, examples: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> None:
         """Compiles for these arguments, to one artifact; others are errors from then on."""
         with self.lock:
+            check_autocast()
             programs = {self._make_key(module, *example)[0]: self._shard(module, *example) for example in examples}
             self._add(module, programs)
             self._is_fixed = True
             self._last = self.executables[0]
 
     def _shard(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sharded:
-        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), self.write_plan(module), self.options)
+        plan, settings = self.write_plan(module)
+        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), plan, settings.options)
 
     def _add(self, module: torch.nn.Module, programs: Mapping[Any, Sharded]) -> None:
-        bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.cpu)
+        bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.write_plan(module)[1].cpu)
         self.executables += bundle.executables
+        assert self._snapshot is not None
+        self._snapshot.keep_constants([executable.bundle.weights.names for executable in self.executables])
         for key, executable in zip(programs, bundle.executables):
             self._by_key[key] = executable, executable.sharded.captured.inputs
 
-    def write_plan(self, module: torch.nn.Module, prefix: str = "") -> PlanText:
-        """The plan of the calls for the module and those inside it."""
+    def write_plan(self, module: torch.nn.Module, prefix: str = "") -> tuple[PlanText, Settings]:
+        """The plan of the calls for the module and those inside it, and what else they say.
+
+        :raises PlanError: the calls contradict each other."""
         calls = [(fqn, call) for fqn, inner in module.named_modules()
                  for call in getattr(inner.__dict__.get("_tp_mlir"), "calls", ())]
-        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel())
+        settings = join_settings([call for _, call in calls])
+        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel()), settings
 
     def get_last(self) -> Executable:
         """The program that ran last, or the first one.

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,13 +17,27 @@ import torch
 from . import _native
 from .artifacts import compile_cached
 from .capture import Captured
-from .errors import CompileError
+from .errors import CompileError, Error, ExecutionError, InputError
 from .plan import FILE, PlanText, translate_mapping
 from .report import Explanation, Proof, Report
-from .weights import Weights, to_tensor
+from .weights import Weights, resolve, to_tensor
 
 if TYPE_CHECKING:
     from .autograd import Backward
+
+
+# What names of values consist of. Other characters would end a pass's option.
+_NAME = re.compile(r"[\w.:/#\[\]-]+")
+_is_negative = torch.Tensor.is_neg
+_forks = 0  # how often this process is the child of a fork
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class PlanWarning(UserWarning):
@@ -72,7 +89,16 @@ class Bundle:
         for sharded in programs:
             constants |= {name: value for name, value in sharded.captured.program.weights.items() if name not in slots}
         self.weights = Weights(self.artifact, slots, constants)
+        self.lock = threading.RLock()
+        """Held while the session gets weights, runs, and gives them back."""
+        self._forks = _forks
         self.executables = [Executable(self, name, sharded) for (name, _), sharded in zip(named, programs)]
+
+    def check_process(self) -> None:
+        """:raises Error: the ranks are threads of another process."""
+        if self._forks != _forks:
+            raise Error("this process was forked after the program was loaded, and has none of its ranks, which are threads; start "
+                        "processes by 'spawn', or make the module in the new process")
 
 
 class Executable:
@@ -82,22 +108,35 @@ class Executable:
         self.bundle = bundle
         self.name = name
         self.sharded = sharded
-        self.backward: Backward | None = None
-        """The program of its gradients, once it is needed."""
+        self.backward: dict[tuple[str, ...], Backward] = {}
+        """The programs of its gradients, by the parameters that are trained, once they are needed."""
         self._run_flat = bundle.weights.session.run_flat
 
     def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Runs with the module's tensors of now. Inputs and outputs are in the order of the program."""
-        outputs = self.run_without_update(inputs)
-        self.bundle.weights.pull()
+        weights = self.bundle.weights
+        with self.bundle.lock:
+            try:
+                outputs = self.run_without_update(inputs)
+            except KeyboardInterrupt:  # the run is complete
+                weights.pull()
+                raise
+            except ExecutionError:
+                weights.forget()
+                raise
+            weights.pull()
         return outputs
 
     def run_without_update(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
         """The same, but what the program updates stays in it. `state`: parameters that differ from the module's."""
-        self.bundle.weights.push()
-        if state:
-            self.bundle.weights.session.set_parameters(state)
-        return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
+        self.bundle.check_process()
+        if any(map(_is_negative, inputs)):
+            inputs = list(map(resolve, inputs))
+        with self.bundle.lock:
+            self.bundle.weights.push()
+            if state:
+                self.bundle.weights.session.set_parameters(state)
+            return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
 
     @property
     def report(self) -> Report:
@@ -108,6 +147,8 @@ class Executable:
         return Report.parse(text, self.sharded.plan.translate)
 
     def explain(self, value: str | None) -> Explanation:
+        if value and not _NAME.fullmatch(value):
+            raise InputError(f"a value to explain is named as in 'layers.0.wq'; found {value!r}")
         plan, texts = self.sharded.plan, {}
         for format in "text", "json":
             program = self.sharded.captured.program.clone()

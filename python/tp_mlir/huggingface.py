@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import PlanError
 from .plan import join
@@ -33,3 +33,8 @@ def register_caches() -> None:
         with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
             from transformers.integrations.executorch import register_dynamic_cache_export_support
             register_dynamic_cache_export_support()
+
+
+def is_recorder(hook: Any) -> bool:
+    """Whether a hook is one by which a model of transformers collects outputs of its own modules."""
+    return getattr(hook, "__module__", None) == "transformers.utils.output_capturing"

@@ -99,6 +99,8 @@ class DeviceMesh:
     def _flatten(self, mesh_dim_name: str | None = None) -> DeviceMesh:
         """The mesh as one dimension."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names)
+        if name in dict(self.layout.axes) and self.axes != (name,) or self._flattened.get(name, self.axes) != self.axes:
+            raise MeshError(f"the mesh has a dimension {name!r} already; give the flattened one another name")
         self._flattened[name] = self.axes
         return self._select(((name, self.axes),))
 

@@ -8,11 +8,13 @@ the plans of all modules inside it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -68,9 +70,15 @@ class ParallelModule(torch.nn.Module):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _make_empty, (self.written_class,), self.__dict__
 
-    def refresh(self) -> None:
-        """Lets the next call read all parameters again. Needed after writes through `.data`, which PyTorch doesn't count."""
-        _get_dispatcher(self).forget_weights()
+    def refresh(self, *, programs: bool = False) -> None:
+        """Lets the next call read all parameters again. Needed after writes through `.data`, which PyTorch doesn't count.
+
+        :param programs: whether it also compiles again. Needed after changes of attributes that aren't tensors."""
+        dispatcher = _get_dispatcher(self)
+        with dispatcher.lock:
+            if programs:
+                dispatcher.clear()
+            dispatcher.forget_weights()
 
 
 _PUBLIC = [name for name in vars(ParallelModule) if not name.startswith("_") and name != "written_class"]
@@ -79,7 +87,8 @@ _PUBLIC = [name for name in vars(ParallelModule) if not name.startswith("_") and
 @functools.cache
 def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
     """The class of a ParallelModule that was written as `written`."""
-    members = {name: getattr(written, name) for name in _PUBLIC if hasattr(written, name)}
+    missing = object()
+    members = {name: value for name in _PUBLIC if (value := inspect.getattr_static(written, name, missing)) is not missing}
     if members:
         warnings.warn(f"{written.__name__} has members named {', '.join(members)} of its own, which stay; call those of "
                       f"tp_mlir.ParallelModule by that class, as in tp_mlir.ParallelModule.{next(iter(members))}", stacklevel=4)
@@ -88,7 +97,8 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
     def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_capturing():
             return written.forward(self, *args, **kwargs)
-        return _get_dispatcher(self).call(self, args, kwargs)
+        with _get_dispatcher(self).lock:  # while another thread captures the module, it computes something else
+            return _get_dispatcher(self).call(self, args, kwargs)
 
     # The name goes into programs.
     return type(written.__name__, (ParallelModule, written),
@@ -120,9 +130,28 @@ def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
     return dispatcher
 
 
+@contextlib.contextmanager
+def restoring(module: torch.nn.Module) -> Iterator[None]:
+    """After an error in it, the module is what it was before."""
+    kind, dispatcher = type(module), module.__dict__.get("_tp_mlir")
+    if dispatcher is not None:
+        changed = module.__dict__["_tp_mlir"] = Dispatcher()
+        vars(changed).update(vars(dispatcher), calls=list(dispatcher.calls))
+    try:
+        yield
+    except BaseException:
+        if type(module) is not kind:
+            module.__class__ = kind
+        if dispatcher is None:
+            module.__dict__.pop("_tp_mlir", None)
+        else:
+            module.__dict__["_tp_mlir"] = dispatcher
+        raise
+
+
 def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, parallelize_plan: Any = None, *,
                        src_data_rank: int | None = 0, example_inputs: Any = None, match: str = "fnmatch",
-                       on_unmatched: str | None = None, loss_parallel: bool = False, cpu: str = "native",
+                       on_unmatched: str | None = None, loss_parallel: bool = False, cpu: str | None = None,
                        options: Mapping[str, Any] | None = None) -> torch.nn.Module:
     """torch.distributed.tensor.parallel's function of this name, for programs instead of eager DTensors.
 
@@ -138,7 +167,7 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     :param match: how patterns match: "fnmatch" as in PyTorch, "hf" or "regex" (docs/Plans.md).
     :param on_unmatched: "error" (the default) or "warn": what a pattern that matches nothing causes.
     :param loss_parallel: whether the logits of cross entropies in the module stay split.
-    :param cpu: CPUs to compile for, separated by commas.
+    :param cpu: CPUs to compile for, separated by commas; by default that of this machine.
     :param options: further options of tp-parallelize (docs/Passes.md), as in {"sequence_parallel": True, "machine": "cpu"}.
     :raises PlanError: an entry is wrong. It has the line of the entry.
     :raises MeshError: the mesh can't be used.
@@ -153,24 +182,20 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     if isinstance(parallelize_plan, str) and parallelize_plan == "auto":
         parallelize_plan, match = find_plan(module, CallSite().place), "hf"
     call = read_calls(module, mesh, parallelize_plan, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
-    dispatcher = _add_call(module, call)
-    dispatcher.options.update(options or {})
-    dispatcher.cpu = cpu
-    if example_inputs is not None:
-        try:
+    call.options, call.cpu = dict(options or {}), cpu
+    with restoring(module):
+        dispatcher = _add_call(module, call)
+        if example_inputs is not None:
             dispatcher.compile_examples(module, read_examples(example_inputs))
-        except BaseException:
-            dispatcher.calls.remove(call)
-            raise
     return module
 
 
-def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, cpu: str = "native",
+def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, cpu: str | None = None,
                       options: Mapping[str, Any] | None = None, **how: Any) -> None:
     """parallelize_module for a graph that PyTorch has captured, which has lost the arguments of its modules."""
-    dispatcher = _add_call(module, read_calls(module, mesh, plan, argument="", index=sys.maxsize, **how))
-    dispatcher.options.update(options or {})
-    dispatcher.cpu = cpu
+    call = read_calls(module, mesh, plan, argument="", index=sys.maxsize, **how)
+    call.options, call.cpu = dict(options or {}), cpu
+    dispatcher = _add_call(module, call)
     dispatcher.has_signatures = False
 
 
@@ -188,14 +213,22 @@ def read_examples(examples: Any) -> list[tuple[Sequence[Any], Mapping[str, Any]]
 def _add_data_call(module: torch.nn.Module, mesh: Any, style: str, reshard_after_forward: bool | None,
                    batch: Mapping[str, int] | None) -> torch.nn.Module:
     place = CallSite().place
+    if not isinstance(module, torch.nn.Module):
+        raise UnsupportedError(f"{place}: {style} takes one module; found {type(module).__name__}. Call it for each module")
     mesh = read_mesh(mesh)
     check_data_mesh(mesh, style, place)
     _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
     return module
 
 
-def _refuse(function: str, options: Mapping[str, Any]) -> None:
+def _refuse(function: str, options: Mapping[str, Any], theirs: Any = None) -> None:
+    """Refuses options, unless they have the values that `theirs`, PyTorch's function of this name, has by default."""
+    defaults = inspect.signature(theirs).parameters if theirs else {}
     for name, value in options.items():
+        if theirs and name not in defaults:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        if theirs and (value is None or _is_same(value, defaults[name].default)):
+            continue
         raise UnsupportedError(f"{CallSite().place}: {function} doesn't support {name}={value!r}")
 
 
@@ -220,17 +253,22 @@ def _is_default(value: Any) -> bool:
         return False
 
 
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or type(value) is type(default) and isinstance(value, (bool, int, float, str)) and value == default
+
+
 def FullyShardedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None, use_orig_params: bool = True,
                              batch: Mapping[str, int] | None = None, **options: Any) -> torch.nn.Module:
     """FSDP1's class of this name: fully_shard of the module, as one unit."""
-    _refuse("FullyShardedDataParallel", {name: value for name, value in options.items() if value is not None})
+    from torch.distributed.fsdp import FullyShardedDataParallel as theirs
+    _refuse("FullyShardedDataParallel", options, theirs)
     return _add_data_call(module, device_mesh, "fsdp", None, batch)
 
 
 def DistributedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None, batch: Mapping[str, int] | None = None,
                             **options: Any) -> torch.nn.Module:
     """torch.nn.parallel's class of this name. Inputs and outputs of the module are those of all ranks together."""
-    _refuse("DistributedDataParallel", options)
+    _refuse("DistributedDataParallel", options, torch.nn.parallel.DistributedDataParallel)
     return _add_data_call(module, device_mesh, "ddp", None, batch)
 
 

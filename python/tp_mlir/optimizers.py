@@ -49,6 +49,13 @@ def read_optimizer(optimizer: torch.optim.Optimizer, names: Mapping[int, str], *
     return read
 
 
+def get_hyperparameters(optimizer: torch.optim.Optimizer, *, is_scheduled: bool) -> list[Any]:
+    """All that a program has of an optimizer beside its state and what schedules change: options and parameters of each group."""
+    return [[{key: value for key, value in group.items()
+              if key not in ("params", "lr") or key == "lr" and is_scheduled and "initial_lr" not in group},
+             [(id(parameter), parameter.requires_grad) for parameter in group["params"]]] for group in optimizer.param_groups]
+
+
 def get_learning_rates(optimizer: torch.optim.Optimizer) -> list[float]:
     return [float(group["lr"]) for group in optimizer.param_groups]
 
@@ -75,11 +82,15 @@ def read_schedule(schedule: Any) -> Any:
     if schedule is None or isinstance(schedule, (str, Mapping)):
         return schedule
     name = type(schedule).__name__
-    if isinstance(schedule, torch.optim.lr_scheduler.CosineAnnealingLR):
+    if type(schedule) is torch.optim.lr_scheduler.CosineAnnealingLR:
         return {"name": "cosine", "total_steps": schedule.T_max, "min_lr": float(schedule.eta_min)}
-    if isinstance(schedule, torch.optim.lr_scheduler.LambdaLR):
+    if type(schedule) is torch.optim.lr_scheduler.LambdaLR:
         functions = schedule.lr_lambdas
         if all(isinstance(function, functools.partial) for function in functions):
+            if any((function.func, function.args, function.keywords) != (functions[0].func, functions[0].args, functions[0].keywords)
+                   for function in functions):
+                raise UnsupportedError("the schedule LambdaLR has different functions for the optimizer's parameter groups, which can't be "
+                                       "compiled; give all groups the same one")
             name, values = functions[0].func.__name__, functions[0].keywords
             if name == "_get_constant_schedule_with_warmup_lr_lambda":
                 return {"name": "constant", "warmup_steps": values["num_warmup_steps"]}
@@ -89,6 +100,26 @@ def read_schedule(schedule: Any) -> Any:
     raise UnsupportedError(f"the schedule {name} can't be compiled; use CosineAnnealingLR, transformers' "
                            "get_constant_schedule_with_warmup or get_cosine_schedule_with_warmup, or a map such as "
                            "{'name': 'cosine', 'warmup_steps': 20, 'total_steps': 200}")
+
+
+def count_steps(optimizer: torch.optim.Optimizer, schedule: Any) -> int:
+    """The steps that an optimizer has done before the first one of a program.
+
+    :raises UnsupportedError: its scheduler has done others."""
+    steps = max((int(values["step"]) for values in optimizer.state.values() if "step" in values), default=None)
+    done = getattr(schedule, "last_epoch", None)
+    if done is None:
+        return steps or 0
+    if steps is not None and steps != done or steps is None and done and type(optimizer).__name__ != "SGD":
+        raise UnsupportedError(f"the scheduler has done {done} steps, and the optimizer {steps or 0}: a program counts both as one; "
+                               "load the state of both, or make the scheduler with last_epoch")
+    return done
+
+
+def get_last_step(schedule: Any) -> int | None:
+    """The last step at which a program has the learning rate of PyTorch's scheduler."""
+    # After T_max steps PyTorch's rises again, and that of a program stays.
+    return schedule.T_max if isinstance(schedule, torch.optim.lr_scheduler.CosineAnnealingLR) else None
 
 
 def read_loss(loss: Any) -> dict[str, Any]:
@@ -121,14 +152,17 @@ def read_state(optimizer: torch.optim.Optimizer, names: Mapping[int, str]) -> di
     :raises UnsupportedError: parameters have done different numbers of steps."""
     state: dict[str, torch.Tensor] = {}
     steps = set()
-    for parameter, values in optimizer.state.items():
-        if id(parameter) not in names:
-            continue
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]
+                  if id(parameter) in names and parameter.requires_grad]
+    for parameter in parameters:
+        values = optimizer.state.get(parameter, {})
+        if not values and type(optimizer).__name__ != "SGD":
+            steps.add(0)
         if "step" in values:  # SGD has none
             steps.add(int(values["step"]))
         state |= {f"optimizer.{key}.{names[id(parameter)]}": values[key] for key in STATE if values.get(key) is not None}
     if len(steps) > 1:
-        raise UnsupportedError(f"the optimizer's parameters have done different numbers of steps: {sorted(steps)}")
+        raise UnsupportedError(f"the optimizer's parameters have done different numbers of steps: {sorted(steps)}; all must have done the same")
     return state | {"optimizer.step": torch.tensor(steps.pop())} if steps else state
 
 

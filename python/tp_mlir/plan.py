@@ -48,6 +48,8 @@ class TensorCall:
     on_unmatched: str | None
     loss_parallel: bool
     place: Place
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cpu: str | None = None
 
 
 @dataclasses.dataclass
@@ -62,6 +64,30 @@ class DataCall:
 
 
 Call = TensorCall | DataCall
+
+
+@dataclasses.dataclass
+class Settings:
+    """What the calls for a model say beside the plan."""
+
+    options: dict[str, Any]
+    cpu: str
+
+
+def join_settings(calls: Iterable[Call]) -> Settings:
+    """:raises PlanError: the calls contradict each other."""
+    found: dict[str, tuple[Any, Place]] = {}
+    for call in calls:
+        if not isinstance(call, TensorCall):
+            continue
+        named = {f"options[{name!r}]": value for name, value in call.options.items()} | ({"cpu": call.cpu} if call.cpu else {})
+        for name, value in named.items():
+            known, place = found.setdefault(name, (value, call.place))
+            if known != value:
+                raise PlanError(f"{name} is {value!r} here, and {known!r} at {place}; modules that are compiled together must have the same",
+                                place=call.place)
+    options = {name: value for call in calls if isinstance(call, TensorCall) for name, value in call.options.items()}
+    return Settings(options, found["cpu"][0] if "cpu" in found else "native")
 
 
 def read_calls(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, match: str = "fnmatch",

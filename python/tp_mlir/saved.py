@@ -21,7 +21,7 @@ from . import _native
 from .capture import Structure, key_of
 from .errors import InputError, UnsupportedError
 from .report import Report
-from .weights import to_tensor
+from .weights import resolve, to_tensor
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -67,7 +67,12 @@ def _write_structure(structure: Structure) -> dict[str, Any]:
 
 
 def _read_structure(data: Mapping[str, Any]) -> Structure:
-    return Structure(pytree.treespec_loads(data["spec"]), [(bool(is_constant), value) for is_constant, value in data["constants"]])
+    try:
+        spec = pytree.treespec_loads(data["spec"])
+    except Exception as error:
+        raise InputError("the program has arguments or results of a class that isn't known here; import what registers it with "
+                         f"torch.utils._pytree first: {error}") from error
+    return Structure(spec, [(bool(is_constant), value) for is_constant, value in data["constants"]])
 
 
 class LoadedModule:
@@ -108,7 +113,7 @@ class LoadedModule:
             known = "; ".join(f"{spec}: {', '.join(map(str, keys))}" for keys, spec in self._programs)
             raise InputError(f"there is no program for these arguments; the programs are for {known}")
         self._last, output = found
-        outputs = self._session.run_flat([leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor)], self._last)
+        outputs = self._session.run_flat([resolve(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)], self._last)
         return output.build([to_tensor(array) for array in outputs])
 
     @property
@@ -124,4 +129,4 @@ class LoadedModule:
         """Sets all parameters that `state` has.
 
         :raises InputError: a name or a shape is wrong; nothing is set then."""
-        self._session.set_parameters({name: tensor.detach() for name, tensor in state.items()})
+        self._session.set_parameters({name: resolve(tensor) for name, tensor in state.items()})

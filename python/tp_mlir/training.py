@@ -7,25 +7,30 @@ import dataclasses
 import json
 import re
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
-from . import _native, optimizers
-from .capture import Captured, Signature, capture, check_tensors, get_class_name, key_of
+from . import _native, hooks, optimizers
+from .capture import Captured, Signature, capture, check_autocast, check_tensors, get_class_name, key_of
+from .contexts import is_loss_parallel
 from .errors import CompileError, Error, InputError, PlanError
 from .executable import Bundle, Executable, shard
-from .module import ParallelModule, parallelize_module, read_examples
+from .module import ParallelModule, parallelize_module, read_examples, restoring
 from .plan import PlanText
 from .report import Proof, Report
 from .saved import DTYPES
 from .source import CallSite, Place
-from .weights import collect_tensors, to_tensor
+from .snapshot import Snapshot
+from .weights import Outdated, collect_tensors, to_tensor
 
 # The name of the training file in the compiler's messages.
 _FILE = "train_step"
+# The step whose programs have an optimizer's state.
+_owners: weakref.WeakKeyDictionary[torch.optim.Optimizer, weakref.ref[TrainStep]] = weakref.WeakKeyDictionary()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,40 +65,86 @@ class TrainStep:
         self.optimizer = optimizer
         self._settings = settings
         self._is_scheduled = schedule is not None
+        self._last_step = optimizers.get_last_step(schedule)
         self._place = place
         self._update_module = update_module
         self._signature = Signature(module.forward)
         self._executables: dict[Any, tuple[Executable, list[int]]] = {}
         self._active: Executable | None = None
+        """The program that ran last."""
+        self._loaded: Executable | None = None
+        """The program that has the state, unless it is that of another step."""
         self._names: dict[int, str] = {}
         self._outputs: list[str] = []
-        self._steps = 0
+        self._steps = optimizers.count_steps(optimizer, schedule)
         self._is_behind = False  # whether the module lacks what the last steps have updated
         self._lock = threading.RLock()
         self._rates = optimizers.get_learning_rates(optimizer)
+        self._snapshot: Snapshot | None = None
+        self._hyperparameters: list[Any] = []
         optimizer.register_state_dict_pre_hook(lambda _: self.store())
-        optimizer.register_load_state_dict_post_hook(lambda _: self._load())
+        optimizer.register_load_state_dict_post_hook(lambda _: self._reload())
         module.register_state_dict_pre_hook(lambda *_: self._pull())
-        module.register_forward_pre_hook(lambda *_: self._pull())
+        module.register_load_state_dict_pre_hook(lambda *_: self._pull())
+        module.register_forward_pre_hook(hooks.mark_own(lambda *_: self._pull()))
 
     def __call__(self, *args: Any, target: torch.Tensor | None = None, **kwargs: Any) -> Step:
         """Trains with one batch: the arguments of the module, and the loss's target.
 
-        :raises InputError: the arguments don't fit, or a learning rate has been changed."""
+        :raises InputError: the arguments don't fit, a learning rate has been changed, or the schedule has ended.
+        :raises UnsupportedError: autocast is active, or the module has a hook."""
+        check_autocast()
         with self._lock:
             if optimizers.get_learning_rates(self.optimizer) != self._rates and not self._is_scheduled:
                 raise InputError(f"the optimizer's learning rates were {self._rates} when the step was made, and are "
                                  f"{optimizers.get_learning_rates(self.optimizer)} now. They are a part of the program: give schedule= to "
                                  "train_step instead of changing them")
-            executable, inputs = self._find(args, kwargs, target)
-            self._activate(executable)
-            outputs = executable.run_without_update(inputs)
-            self._steps += 1
-            self._is_behind = True
-            if self._update_module:
-                self._pull()
+            try:
+                outputs = self._run(args, kwargs, target)
+            except Outdated:
+                self._clear()
+                outputs = self._run(args, kwargs, target)
             values = dict(zip(self._outputs, (output.item() for output in outputs)))
             return Step(values["loss"], values["lr"], values.get("grad_norm"))
+
+    def _run(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: torch.Tensor | None) -> list[torch.Tensor]:
+        self._look()
+        executable, inputs = self._find(args, kwargs, target)
+        self._activate(executable)
+        if self._last_step is not None and (steps := self._count_steps()) > self._last_step:
+            raise InputError(f"CosineAnnealingLR has ended: {steps} steps are done, and its T_max is {self._last_step}. PyTorch's learning "
+                             "rate would rise now, and a program's can't; give train_step a schedule for more steps")
+        executable.bundle.weights.push()
+        self._is_behind = True  # even if the run is interrupted
+        outputs = executable.run_without_update(inputs)
+        if self._update_module:
+            self._pull()
+        return outputs
+
+    def _look(self) -> None:
+        """Forgets the programs if the module or the optimizer doesn't fit them any more."""
+        hooks.check([("", self.module)], f"{get_class_name(self.module)}, of which a training step is made,")
+        hyperparameters = optimizers.get_hyperparameters(self.optimizer, is_scheduled=self._is_scheduled)
+        if self._snapshot is None or self._snapshot.has_changed() or hyperparameters != self._hyperparameters:
+            self._clear()
+            self._snapshot = Snapshot(self.module)
+            self._snapshot.check_hooks()
+            self._hyperparameters = hyperparameters
+            self._signature = Signature(self.module.forward)
+
+    def _clear(self) -> None:
+        """Forgets the programs, whose state the module and the optimizer get."""
+        if self._loaded is not None:
+            self.store()
+            self._pull()
+        self._executables.clear()
+        self._snapshot = self._loaded = None
+
+    def _count_steps(self) -> int:
+        """The steps that were done."""
+        if self._loaded is not None:
+            self._steps = int(to_tensor(self._loaded.bundle.weights.session.get_parameter("optimizer.step")))
+        return self._steps
 
     def _find(self, args: Sequence[Any], kwargs: Mapping[str, Any], target: torch.Tensor | None) -> tuple[Executable, list[torch.Tensor]]:
         needs_target = self._settings["loss"]["name"] != "output"
@@ -101,18 +152,25 @@ class TrainStep:
             raise InputError(f"the loss '{self._settings['loss']['name']}' " + ("needs a target: step(…, target=…)" if needs_target
                              else "is an output of the module, and has no target"))
         leaves, spec = self._signature.flatten(args, kwargs)
-        key = (spec, *(module.training for module in self.module.modules()), *map(key_of, leaves))
+        key = self._make_key(leaves, spec)
         if key not in self._executables:
             check_tensors(self.module, args, kwargs)
             self._executables[key] = self._compile(args, kwargs)
         executable, indices = self._executables[key]
         return executable, [leaves[i] for i in indices] + ([target] if target is not None else [])
 
+    def _make_key(self, leaves: Sequence[Any], spec: pytree.TreeSpec) -> Any:
+        assert self._snapshot is not None
+        trained = tuple(name for name, parameter in self.module.named_parameters() if parameter.requires_grad)
+        return (spec, is_loss_parallel(), trained, *self._snapshot.get_modes(), *map(key_of, leaves))
+
     def compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Compiles for the shapes of these arguments, without running."""
         with self._lock:
+            check_autocast()
+            self._look()
             leaves, spec = self._signature.flatten(args, kwargs)
-            key = (spec, *(module.training for module in self.module.modules()), *map(key_of, leaves))
+            key = self._make_key(leaves, spec)
             self._executables[key] = self._compile(args, kwargs)
             self._activate(self._executables[key][0])
 
@@ -121,11 +179,14 @@ class TrainStep:
         known = captured.program.weights.keys()
         self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
         dispatcher = self.module.__dict__["_tp_mlir"]
-        base = dispatcher.write_plan(self.module)
+        base, common = dispatcher.write_plan(self.module)
         plan = _TrainingPlan(base.text, base.places, base.layout, call=self._place)
-        options = {**dispatcher.options, "train": _FILE}
+        options = {**common.options, "train": _FILE}
         sharded = shard(captured, plan, options, files={_FILE: self._write_settings(captured)})
-        executable = Bundle([sharded], collect_tensors(self.module), cpu=dispatcher.cpu).executables[0]
+        executable = Bundle([sharded], collect_tensors(self.module), cpu=common.cpu).executables[0]
+        assert self._snapshot is not None
+        self._snapshot.keep_constants([executable.bundle.weights.names, *(other.bundle.weights.names
+                                                                         for other, _ in self._executables.values())])
         (program,) = json.loads(executable.bundle.artifact.manifest)["programs"]
         self._outputs = [output["name"] for output in program["outputs"]]
         return executable, captured.inputs
@@ -152,25 +213,50 @@ class TrainStep:
 
     def _activate(self, executable: Executable) -> None:
         """Gives the program the state, if another one had it."""
-        if self._active is executable:
-            return
-        if self._active is not None:
-            self.store()
-            self._pull()
         self._active = executable
-        self._load()
+        owner = _owners.get(self.optimizer, lambda: None)()
+        if self._loaded is executable and owner is self:
+            return
+        for step in {self, owner} - {None}:
+            if step._loaded is not None:
+                step.store()
+                step._pull()
+                step._loaded = None
+                self._steps = step._steps
+        _owners[self.optimizer] = weakref.ref(self)
+        self._loaded = executable
+        try:
+            self._load()
+        except BaseException:
+            self._loaded = None
+            raise
+
+    def _reload(self) -> None:
+        """Takes what `optimizer.load_state_dict` has set."""
+        with self._lock:
+            rates = optimizers.get_learning_rates(self.optimizer)
+            if rates != self._rates:
+                self._rates, self._hyperparameters = rates, []
+            if self._loaded is None and type(self.optimizer).__name__ != "SGD":
+                self._steps = optimizers.count_steps(self.optimizer, None)
+            self._load()
+
+    def _read_steps(self, state: Mapping[str, torch.Tensor]) -> int:
+        """The steps that were done, by an optimizer's state."""
+        if "optimizer.step" in state:
+            return int(state["optimizer.step"])
+        if type(self.optimizer).__name__ != "SGD":
+            return 0
+        return max(self._steps, 1) if state else self._steps  # SGD doesn't count
 
     def _load(self) -> None:
         """Gives the active program the state that the optimizer has."""
-        if self._active is None:
+        if self._loaded is None:
             return
         state = optimizers.read_state(self.optimizer, self._names)
-        if "optimizer.step" in state:
-            self._steps = int(state["optimizer.step"])
-        elif state:
-            self._steps = max(self._steps, 1)  # SGD doesn't count
+        self._steps = self._read_steps(state)
         state["optimizer.step"] = torch.tensor(self._steps)
-        session = self._active.bundle.weights.session
+        session = self._loaded.bundle.weights.session
         session.set_parameters({name: state[name] if name in state else torch.zeros(shape, dtype=dtype)
                                 for name, shape, dtype in self._get_state(session)})
 
@@ -181,26 +267,29 @@ class TrainStep:
 
     def store(self) -> None:
         """Gives the optimizer the state that the active program has, as `optimizer.state_dict()` does."""
-        if self._active is None:
+        if self._loaded is None:
             return
-        session = self._active.bundle.weights.session
+        session = self._loaded.bundle.weights.session
         state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+        self._steps = int(state["optimizer.step"])
         optimizers.write_state(self.optimizer, self._names, state)
 
     def _pull(self) -> None:
         """Gives the module the parameters that the active program has."""
-        if self._active is not None and self._is_behind:
-            self._active.bundle.weights.pull()
+        if self._loaded is not None and self._is_behind:
+            weights = self._loaded.bundle.weights
+            weights.push()  # what was written to the module since
+            weights.pull()
             self._is_behind = False
 
     def state_dict(self) -> dict[str, Any]:
         """The state of module and optimizer, each in PyTorch's form, and the number of steps."""
-        return {"model": self.module.state_dict(), "optimizer": self.optimizer.state_dict(), "steps": self._steps}
+        return {"model": self.module.state_dict(), "optimizer": self.optimizer.state_dict(), "steps": self._count_steps()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues from what `state_dict` returned."""
         self.module.load_state_dict(state["model"])
-        self._steps = state["steps"]
+        self._steps = int(state["steps"])
         self.optimizer.load_state_dict(state["optimizer"])
 
     @property
@@ -248,13 +337,6 @@ def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_pla
     :param options: those of parallelize_module.
     """
     site = CallSite()
-    if parallelize_plan is not None:
-        parallelize_module(module, device_mesh, parallelize_plan, **options)
-    elif options or device_mesh is not None:
-        raise PlanError("a mesh and options need a parallelize_plan", place=site.place)
-    if not isinstance(module, ParallelModule):
-        raise PlanError(f"{get_class_name(module)} has no plan: give a mesh and a parallelize_plan, or call parallelize_module or "
-                        "fully_shard before", place=site.place)
     settings: dict[str, Any] = {"loss": optimizers.read_loss(loss)}
     if (read := optimizers.read_schedule(schedule)) is not None:
         settings["schedule"] = read
@@ -270,10 +352,19 @@ def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_pla
     if seed:
         settings["seed"] = seed
     optimizers.read_optimizer(optimizer, {}, is_scheduled=schedule is not None)  # reports what can't be compiled
-    step = TrainStep(module, optimizer, settings, schedule, site.place, update_module)
-    if example_inputs is not None:
-        for example in read_examples(example_inputs):
-            step.compile(*example)
+    optimizers.count_steps(optimizer, schedule)
+    with restoring(module):
+        if parallelize_plan is not None:
+            parallelize_module(module, device_mesh, parallelize_plan, **options)
+        elif options or device_mesh is not None:
+            raise PlanError("a mesh and options need a parallelize_plan", place=site.place)
+        if not isinstance(module, ParallelModule):
+            raise PlanError(f"{get_class_name(module)} has no plan: give a mesh and a parallelize_plan, or call parallelize_module or "
+                            "fully_shard before", place=site.place)
+        step = TrainStep(module, optimizer, settings, schedule, site.place, update_module)
+        if example_inputs is not None:
+            for example in read_examples(example_inputs):
+                step.compile(*example)
     return step
 
 

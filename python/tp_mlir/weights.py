@@ -16,6 +16,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 
 from . import _native
+from .errors import Error
 
 _get_version = operator.attrgetter("_version")
 _get_pointer = torch.Tensor.data_ptr
@@ -37,6 +38,15 @@ def to_tensor(array: _native.Array) -> torch.Tensor:
     return from_dlpack(array.__dlpack__())
 
 
+def resolve(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor's values as they are in memory: PyTorch may negate them when they are read."""
+    return tensor.detach().resolve_neg()
+
+
+class Outdated(Error):
+    """A module's parameters have other types or shapes than its programs have."""
+
+
 class Weights:
     """The parameters of `artifact`, which are tensors of a module or constants of its programs."""
 
@@ -50,10 +60,17 @@ class Weights:
         self._tensors: list[torch.Tensor] = []
         self._seen: tuple[list[int], list[int]] = [], []
         self._look()
+        self._types = [(tensor.dtype, tensor.shape) for tensor in self._tensors]
         self._constants = {parameter["name"]: constants[parameter["name"]] for parameter in parameters
                    if parameter["name"] not in slots and parameter["name"] in constants}
-        tensors = {name: tensor.detach() for name, tensor in zip(self._names, self._tensors)}
-        self.session = _native.Session(artifact, tensors | self._constants)
+        # What the session got. Nothing else can get this memory while it is kept, so other tensors have other pointers.
+        self._pushed = {name: resolve(tensor) for name, tensor in zip(self._names, self._tensors)}
+        self.session = _native.Session(artifact, self._pushed | self._constants)
+
+    @property
+    def names(self) -> list[str]:
+        """The FQNs of the module's tensors that programs read."""
+        return self._names
 
     def _look(self) -> tuple[list[int], list[int]]:
         """Reads the module's tensors; returns what was seen before."""
@@ -67,16 +84,25 @@ class Weights:
 
     def push(self) -> None:
         """Gives the session what has changed in the module."""
-        before = self._look()
+        try:
+            before = self._look()
+        except (LookupError, AttributeError, RuntimeError) as error:  # it's gone, None, or an inference tensor
+            raise Outdated(f"the module's parameters aren't those that its programs were made for: {error}") from error
         if before == self._seen:
             return
-        changed = {name: tensor.detach() for name, tensor, *states in zip(self._names, self._tensors, *before, *self._seen)
+        for name, tensor, expected in zip(self._names, self._tensors, self._types):
+            if (tensor.dtype, tensor.shape) != expected or tensor.device.type != "cpu":
+                self._seen = before
+                raise Outdated(f"'{name}' was {expected[0]} of shape {tuple(expected[1])} when its program was made, and is {tensor.dtype} "
+                               f"of shape {tuple(tensor.shape)} on '{tensor.device}' now")
+        changed = {name: resolve(tensor) for name, tensor, *states in zip(self._names, self._tensors, *before, *self._seen)
                    if states[:2] != states[2:]}
         try:
             self.session.set_parameters(changed)
         except BaseException:
             self._seen = before
             raise
+        self._pushed |= changed
 
     def pull(self) -> None:
         """Gives the module what the last run has updated."""
@@ -95,10 +121,10 @@ class Weights:
     def collect(self) -> dict[str, torch.Tensor]:
         """The parameters that the programs read, as the module has them now, each in memory of its own."""
         self.push()
-        tensors = {name: tensor.detach() for name, tensor in zip(self._names, self._tensors)}
+        tensors = {name: resolve(tensor) for name, tensor in zip(self._names, self._tensors)}
         constants = {name: to_tensor(value) for name, value in self._constants.items()}
         return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
 
     def forget(self) -> None:
-        """Gives the session all tensors at the next run: for those that were written through `.data`, which isn't counted."""
+        """Gives the session all tensors at the next run: after writes through `.data`, which aren't counted, or a run that failed."""
         self._seen = [-1] * len(self._names), [-1] * len(self._names)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Hooks of modules. Those of the module that is called run around its program; inside a program there are none."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import torch
+
+from .errors import UnsupportedError
+from .huggingface import is_recorder
+
+KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+_DICTIONARIES = (*KINDS, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+_MARK = "_is_of_tp_mlir"
+_Hook = TypeVar("_Hook", bound=Callable[..., Any])
+
+
+def mark_own(hook: _Hook) -> _Hook:
+    """Makes `hook` one of this package, which belongs to no program."""
+    setattr(hook, _MARK, True)
+    return hook
+
+
+def _is_foreign(hook: Any) -> bool:
+    return not hasattr(hook, _MARK) and not is_recorder(hook)
+
+
+def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> None:
+    """:raises UnsupportedError: one of the modules, which are inside a program of `name`, has a hook."""
+    for fqn, module in named_modules:
+        for kind in KINDS:
+            for hook in getattr(module, kind).values():
+                if _is_foreign(hook):
+                    place = f"the module '{fqn}' in {name}" if fqn else name
+                    raise UnsupportedError(f"{place} has the {kind[1:-1].replace('_', ' ')} {getattr(hook, '__qualname__', hook)!r}, which "
+                                           "a program can't call; only the module that is called may have hooks. Remove it, or write "
+                                           "what it does into the module's forward")
+
+
+@contextlib.contextmanager
+def removed(called: torch.nn.Module) -> Iterator[None]:
+    """While in it, `called` has no hooks, and the modules inside it have none of this package."""
+    saved = []
+    for module in called.modules():
+        for name in _DICTIONARIES:
+            hooks = getattr(module, name)
+            kept = {} if module is called else {key: hook for key, hook in hooks.items() if not hasattr(hook, _MARK)}
+            if len(kept) < len(hooks):
+                saved.append((module, name, hooks))
+                object.__setattr__(module, name, collections.OrderedDict(kept))
+    try:
+        yield
+    finally:
+        for module, name, hooks in saved:
+            object.__setattr__(module, name, hooks)

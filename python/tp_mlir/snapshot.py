@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the programs of a module were made from, beside the values of its weights, to see when they don't fit any more.
+
+These are the modules inside it and their names, their hooks, which parameters and buffers there are, and the tensors that are
+neither (attributes of modules), whose values are constants of the programs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from . import hooks
+from .capture import get_class_name
+from .errors import InputError
+
+_is_training = operator.attrgetter("training")
+_get_version = operator.attrgetter("_version")
+_get_pointer = torch.Tensor.data_ptr
+_flatten = itertools.chain.from_iterable
+# What torch.nn.Module keeps itself.
+_KEPT_BY_TORCH = frozenset(vars(torch.nn.Module()))
+
+
+class Snapshot:
+    """A module as it was when the snapshot was taken."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+        self.modules = list(module.modules())
+        """The module and those inside it."""
+        self._children = [inner._modules for inner in self.modules]
+        self._hooks = [getattr(inner, kind) for inner in self.modules[1:] for kind in hooks.KINDS]
+        self._checked_hooks: list[int] = []
+        kept = [tensors for inner in self.modules for tensors in (inner._parameters, inner._buffers)]
+        self._tensors = kept
+        self._absent = [(tensors, name) for tensors in kept for name, tensor in tensors.items() if tensor is None]
+        self._structure = self._look()
+        self._constants: list[tuple[Any, Any, torch.Tensor]] = []
+        self._seen: tuple[list[int], list[int]] = [], []
+
+    def _look(self) -> tuple[list[Any], list[str], list[int]]:
+        return (list(_flatten(map(dict.values, self._children))), list(_flatten(self._children)), list(map(len, self._tensors)))
+
+    def get_modes(self) -> list[bool]:
+        """For each module, whether it is in training."""
+        return list(map(_is_training, self.modules))
+
+    def has_changed(self) -> bool:
+        """Whether programs must be made again.
+
+        :raises UnsupportedError: a module inside has got a hook."""
+        self.check_hooks()
+        return (self._look() != self._structure or any(tensors.get(name) is not None for tensors, name in self._absent)
+                or bool(self._constants) and self._have_constants_changed())
+
+    def check_hooks(self) -> None:
+        """:raises UnsupportedError: a module inside has a hook."""
+        found = list(_flatten(self._hooks))  # numbers that PyTorch gives once
+        if found != self._checked_hooks:
+            hooks.check(itertools.islice(self._module.named_modules(), 1, None), get_class_name(self._module))
+            self._checked_hooks = found
+
+    def keep_constants(self, weights: Sequence[Collection[str]]) -> None:
+        """Watches the tensors that are constants of programs. `weights`: of each program, the FQNs of those that it reads."""
+        buffers = dict(self._module.named_buffers(remove_duplicate=False))
+        known = {id(buffers[name]) for name in set.intersection(*map(set, weights)) if name in buffers}
+        self._constants = [(kept, key, tensor) for kept, key, tensor in _iterate_tensors(self.modules) if id(tensor) not in known]
+        tensors = [tensor for *_, tensor in self._constants]
+        for _, key, tensor in self._constants:
+            if tensor.is_inference():
+                raise InputError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
+                                 "PyTorch doesn't count the writes to it; make the module outside of it")
+        self._seen = list(map(_get_version, tensors)), list(map(_get_pointer, tensors))
+
+    def _have_constants_changed(self) -> bool:
+        tensors = [tensor for *_, tensor in self._constants]
+        try:
+            if any(kept[key] is not tensor for kept, key, tensor in self._constants):
+                return True
+        except LookupError:
+            return True
+        return (list(map(_get_version, tensors)), list(map(_get_pointer, tensors))) != self._seen
+
+
+def _iterate_tensors(modules: Collection[torch.nn.Module]) -> Iterator[tuple[Any, Any, torch.Tensor]]:
+    """Buffers that no state_dict has, and tensors among the attributes of modules, and in lists, tuples and dictionaries there:
+    where each is kept, by which key, and the tensor."""
+    for module in modules:
+        for name in module._non_persistent_buffers_set:
+            if module._buffers.get(name) is not None:
+                yield module._buffers, name, module._buffers[name]
+        attributes = vars(module)
+        for name, value in attributes.items():
+            if name in _KEPT_BY_TORCH:
+                continue
+            if type(value) in (list, tuple):
+                items: Any = enumerate(value)
+            elif type(value) is dict:
+                items = value.items()
+            else:
+                items = ((name, value),)
+                value = attributes
+            for key, tensor in items:
+                if isinstance(tensor, torch.Tensor):
+                    yield value, key, tensor
