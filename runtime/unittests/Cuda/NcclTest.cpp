@@ -277,7 +277,7 @@ TEST_F(NcclSession, RunsWhereNothingCanBeRegistered) {
                 getElements<float>(session.run(getInputs()).outputs.at("y")),
                 (std::vector<float>{30, 52, 74, 46, 68, 90}));
           std::string how = session.getCommunication();
-          EXPECT_TRUE(contains(how, "NCCL 2.28.9, plain (rank "));
+          EXPECT_TRUE(contains(how, "NCCL 2.28.9, plain buffers (rank "));
           EXPECT_TRUE(contains(how, std::string(": ") + function));
         });
     EXPECT_EQ(errors, std::vector<std::string>(2));
