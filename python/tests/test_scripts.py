@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import sys
+import types
 import unittest
 import unittest.mock
 import warnings
@@ -21,16 +22,24 @@ from torch.utils import _pytree as pytree
 from tp_mlir.executable import Executable
 
 FOLDER = pathlib.Path(__file__).parent / "scripts"
-SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.stem != "tiny")
+# What scripts import: models, and code that has imports to replace itself.
+MODELS, SHARED = "tiny", "torchtitan"
+SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.stem not in (MODELS, SHARED))
 IMPORT = re.compile(r"^from torch\.distributed[.\w]* import", re.M)
 
 
-def run(path, text, ranks):
+def load(path, translate):
+    """The script as a module, its text translated."""
+    module = types.ModuleType(path.stem)
+    exec(compile(translate(path.read_text()), path, "exec"), vars(module))
+    return module
+
+
+def run(path, ranks, translate):
     os.environ |= {"DP_SIZE": str(ranks), "TP_SIZE": str(ranks)}
+    sys.modules[SHARED] = load(FOLDER / f"{SHARED}.py", translate)
     torch.manual_seed(0)
-    scope = {"__name__": path.stem}
-    exec(compile(text, path, "exec"), scope)
-    leaves = pytree.tree_leaves(scope["result"])
+    leaves = pytree.tree_leaves(load(path, translate).result)
     return [(leaf.full_tensor() if hasattr(leaf, "full_tensor") else leaf).detach() for leaf in leaves]
 
 
@@ -55,15 +64,14 @@ class Scripts(unittest.TestCase):
         warnings.simplefilter("ignore")
 
     def check(self, path):
-        text = path.read_text()
         dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
         try:
-            expected = run(path, text, 1)
+            expected = run(path, 1, str)
         finally:
             with contextlib.suppress(ValueError):
                 dist.destroy_process_group()
         with recorded() as runs:
-            found = run(path, IMPORT.sub("from tp_mlir import", text), 2)
+            found = run(path, 2, lambda text: IMPORT.sub("from tp_mlir import", text))
         self.assertTrue(runs, "no program ran")
         for executable, counts in runs:
             self.assertEqual(len(counts), len(executable.sharded.plan.layout.ranks))
