@@ -6,12 +6,13 @@ import io
 import os
 import subprocess
 import sys
-import threading
 import unittest
 import unittest.mock
+from concurrent.futures import ThreadPoolExecutor
 
 import models
 import torch
+from resources import check_growth
 from torch import nn
 from tp_mlir import InputError, _native
 from tp_mlir._native import Session
@@ -168,31 +169,13 @@ class Memory(unittest.TestCase):
                     _native.import_program(archive[:-100])
                 except InputError:
                     pass
-            gc.collect()
-            with open("/proc/self/statm") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-        work()
-        before = work()
-        descriptors = len(os.listdir("/proc/self/fd"))
-        after = [work() for _ in range(2)][-1]
-        self.assertLess(after - before, 16 << 20)
-        self.assertEqual(len(os.listdir("/proc/self/fd")), descriptors)
+        check_growth(self, work, 16 << 20, repeat=2)
 
     def test_threads_import_at_the_same_time(self):
         archive = export(Block().eval(), torch.randn(8, 16))
-        texts = []
-
-        def work():
-            for _ in range(3):
-                texts.append(_native.import_program(archive).text())
-
-        threads = [threading.Thread(target=work) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(len(texts), 9)
+        with ThreadPoolExecutor(3) as pool:
+            texts = list(pool.map(lambda _: _native.import_program(archive).text(), range(9)))
         self.assertEqual(len(set(texts)), 1)
 
 

@@ -6,11 +6,12 @@ import gc
 import json
 import os
 import pathlib
-import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import models
 import tp_mlir
+from resources import check_growth
 from tp_mlir import CompileError, Error, InputError, _native
 from tp_mlir._native import Program
 
@@ -205,29 +206,20 @@ class Compile(unittest.TestCase):
 class Threads(unittest.TestCase):
     def test_threads_use_the_same_and_other_programs(self):
         shared = Program.parse(models.make_mlp(), "mlp.mlir")
-        problems = []
 
         def work(number):
-            try:
-                plan = models.PLAN if number % 2 else models.PLAN.replace("down", "dwn")
-                for _ in range(5):
-                    for program in (shared, Program.parse(models.make_mlp(rows=number + 1))):
-                        try:
-                            program.parallelize({"plan": f"{number}.yaml"}, files={f"{number}.yaml": plan})
-                            if number % 2 == 0:
-                                problems.append("no error")
-                        except CompileError as error:
-                            if number % 2 or f"{number}.yaml:4:3" not in str(error):
-                                problems.append(str(error))
-            except BaseException as error:  # reported by the test
-                problems.append(repr(error))
+            plan = models.PLAN if number % 2 else models.PLAN.replace("down", "dwn")
+            for _ in range(5):
+                for program in (shared, Program.parse(models.make_mlp(rows=number + 1))):
+                    options = {"plan": f"{number}.yaml"}
+                    if number % 2:
+                        program.parallelize(options, files={f"{number}.yaml": plan})
+                    else:
+                        with self.assertRaisesRegex(CompileError, f"{number}.yaml:4:3"):
+                            program.parallelize(options, files={f"{number}.yaml": plan})
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(problems, [])
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
 
     def test_a_fork_gets_an_error(self):
         program = Program.parse(models.make_mlp())
@@ -275,14 +267,8 @@ class Memory(unittest.TestCase):
                     Program.parse("nothing")
                 except CompileError:
                     pass
-            gc.collect()
-            with open("/proc/self/statm") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-        work()
-        before = work()
-        after = [work() for _ in range(3)][-1]
-        self.assertLess(after - before, 8 << 20)
+        check_growth(self, work, 8 << 20)
 
 
 if __name__ == "__main__":

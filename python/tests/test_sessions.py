@@ -11,9 +11,11 @@ import threading
 import time
 import unittest
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import models
 import numpy as np
+from resources import check_growth
 from tp_mlir import Error, ExecutionError, InputError, _native
 from tp_mlir._native import Program, Session
 
@@ -269,23 +271,15 @@ class Threads(unittest.TestCase):
     def test_runs_of_one_session_take_turns(self):
         weights = models.make_weights()
         session = Session(get_mlp(), weights)
-        problems = []
 
         def work(number):
-            try:
-                x = np.full((4, 8), number + 1, np.float32)
-                expected = models.compute_mlp(weights, x)
-                for _ in range(100):
-                    np.testing.assert_allclose(np.from_dlpack(session.run_flat([x])[0]), expected, rtol=1e-4, atol=1e-4)
-            except BaseException as error:  # reported by the test
-                problems.append(repr(error))
+            x = np.full((4, 8), number + 1, np.float32)
+            expected = models.compute_mlp(weights, x)
+            for _ in range(100):
+                np.testing.assert_allclose(np.from_dlpack(session.run_flat([x])[0]), expected, rtol=1e-4, atol=1e-4)
 
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(problems, [])
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
 
     def test_other_threads_go_on_during_a_run(self):
         session = Session(get_slow())
@@ -394,16 +388,8 @@ class Memory(unittest.TestCase):
                     session.run({})
                 except InputError:
                     pass
-            gc.collect()
-            with open("/proc/self/statm") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-        work()
-        before = work()
-        descriptors = len(os.listdir("/proc/self/fd"))
-        after = [work() for _ in range(3)][-1]
-        self.assertLess(after - before, 4 << 20)
-        self.assertEqual(len(os.listdir("/proc/self/fd")), descriptors)
+        check_growth(self, work, 4 << 20)
         self.assertEqual(sys.getrefcount(weights["up.weight"]), 2)
 
 
