@@ -2,11 +2,13 @@
 """What changes between two calls of a module: a program of before must not run, and none may compute something else."""
 
 import collections
+import concurrent.futures
 import copy
 import os
 import pathlib
 import tempfile
 import threading
+import time
 import unittest
 import unittest.mock
 import warnings
@@ -52,6 +54,18 @@ class Layers(MLP):
     def forward(self, x):
         for layer in self.layers:
             x = layer(x)
+        return super().forward(x)
+
+
+class Observed(MLP):
+    """Calls a function while it is exported."""
+
+    def observe(self):
+        pass
+
+    def forward(self, x):
+        if torch.compiler.is_exporting():
+            self.observe()
         return super().forward(x)
 
 
@@ -431,6 +445,20 @@ class Training(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
+    @torch.no_grad()
+    def test_calls_while_another_thread_exports(self):
+        module, expected, calls = parallelize(make(Observed)), make(MLP)(X), []
+
+        def start_call():
+            if not calls:
+                calls.append(pool.submit(torch.no_grad()(module.forward), X))
+                time.sleep(0.1)  # the call waits for the export
+
+        module.observe = start_call
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            compare(module(X[:2]), expected[:2])
+            compare(calls[0].result(), expected)
+
     def test_calls_while_another_thread_compiles(self):
         module, kinds, failures = parallelize(make(MLP)), [], []
         with torch.no_grad():

@@ -10,6 +10,7 @@ tensors in the order of its arguments first.
 import contextlib
 import functools
 import inspect
+import threading
 
 import torch
 
@@ -51,7 +52,8 @@ def without_unsaved_buffers(model):
 @contextlib.contextmanager
 def ordered(model):
     """While in it, a trace or an exported program of `model` has the inputs of its modules in order; gives what is to be
-    written as signatures."""
+    written as signatures. Calls from other threads aren't recorded."""
+    thread = threading.get_ident()
     state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
     signatures, undo = {}, []
     alias = torch.ops.aten.alias
@@ -78,7 +80,9 @@ def ordered(model):
 
         @functools.wraps(inner)
         def forward(*args, **kwargs):
-            if torch._C._get_tracing_state() is None and not torch.compiler.is_exporting():
+            # Whether a program is exported is a flag of the process, not of the thread.
+            is_exporting = torch.compiler.is_exporting() and threading.get_ident() == thread
+            if torch._C._get_tracing_state() is None and not is_exporting:
                 return inner(*args, **kwargs)
             bound, tensors = signature.bind(*args, **kwargs), []
 
