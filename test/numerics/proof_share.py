@@ -75,6 +75,10 @@ def check(pipeline, tools, folder):
     if code:
         outcome.refused = text
         return outcome
+    if any("gradients" in word.split() for word in pipeline.passes):  # an option of tp-parallelize
+        gradients = folder / "gradients.mlir"
+        run(tool, reference, "--tp-grad=inputs", "-o", gradients)
+        reference = gradients
     start = time.perf_counter()
     train = f" train={pipeline.train}" if pipeline.train else ""
     code, text = run(tool, ranks, "-o", "/dev/null", f"--tp-verify-spmd=reference={reference}{train} max-operations=0")
