@@ -1,6 +1,7 @@
 //===- ProgramToLLVM.cpp - The LLVM dialect and the exported entry --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CodeGen/Loops/BFloat16Bits.h"
 #include "RuntimeABI.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -187,6 +188,7 @@ class ConvertProgramToLLVM
     populateFuncToLLVMConversionPatterns(converter, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
+    replaceBFloat16ByBits(module);
     for (auto function : module.getOps<LLVM::LLVMFuncOp>())
       if (function->hasAttr(kRangeOfAttr))
         buildRangeFunction(function);

@@ -1,6 +1,7 @@
 //===- EmulateKernels.cpp - Kernels as functions of the host --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CodeGen/Loops/BFloat16Bits.h"
 #include "CodeGen/Loops/Buffers.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -82,6 +83,7 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
     populateFuncToLLVMConversionPatterns(converter, patterns);
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
+    replaceBFloat16ByBits(module);
     for (const Kernel &kernel : kernels)
       addEntry(kernel);
   }

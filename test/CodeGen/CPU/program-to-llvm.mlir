@@ -47,3 +47,34 @@ func.func @short(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.rol
   %0 = arith.constant 0 : i32
   return %0 : i32
 }
+
+// -----
+
+// A CPU without instructions for bf16 can only move its bits.
+// CHECK: llvm.mlir.global private constant @table(dense<[16256, 16384]> : tensor<2xi16>)
+// CHECK-NOT: bf16
+// CHECK: llvm.func internal @kernel_0
+// CHECK: %[[ONE:.+]] = llvm.mlir.constant(16256 : i16) : i16
+// CHECK: %[[X:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i16
+// CHECK: llvm.select %{{.+}}, %[[ONE]], %[[X]] : i1, i16
+// CHECK-NOT: bf16
+memref.global "private" constant @table : memref<2xbf16> = dense<[1.0, 2.0]>
+func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                %x: memref<2xbf16> {tprt.role = "input"}, %y: memref<2xbf16> {tprt.role = "output"}) -> i32 {
+  call @kernel_0(%x, %y) : (memref<2xbf16>, memref<2xbf16>) -> ()
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}
+func.func private @kernel_0(%x: memref<2xbf16>, %y: memref<2xbf16>) {
+  %i = arith.constant 1 : index
+  %one = arith.constant 1.0 : bf16
+  %table = memref.get_global @table : memref<2xbf16>
+  %a = memref.load %x[%i] : memref<2xbf16>
+  %t = memref.load %table[%i] : memref<2xbf16>
+  %bits = arith.bitcast %t : bf16 to i16
+  %zero = arith.constant 0 : i16
+  %is = arith.cmpi ne, %bits, %zero : i16
+  %s = arith.select %is, %one, %a : bf16
+  memref.store %s, %y[%i] : memref<2xbf16>
+  return
+}
