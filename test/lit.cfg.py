@@ -17,6 +17,7 @@ config.test_exec_root = os.path.join(config.tp_binary_dir, "test")
 path = [os.path.join(config.tp_binary_dir, "bin"), config.llvm_tools_dir]
 config.environment["PATH"] = os.pathsep.join(path + [config.environment["PATH"]])
 # Compiled artifacts of tp-run's cache belong to this build.
+config.environment["TP_TEST_STRIDE"] = lit_config.params.get("stride", "3")  # test/numerics/sampling.py
 config.environment["TP_CACHE_DIR"] = os.path.join(config.test_exec_root, "cache")
 for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TP_KILLS"):
     if name in os.environ:

@@ -32,6 +32,7 @@ sys.path[:0] = [str(ROOT / "test/numerics"), str(ROOT / "benchmarks")]
 
 import leaving
 from ops import get_tool
+from sampling import take
 
 RANKS = 4
 AG, RS, AR = "all_gather", "reduce_scatter", "all_reduce"
@@ -323,24 +324,24 @@ def count_in_torch(row):
     return counting.counts
 
 
-def work(rank, size, port, path, only):
+def work(rank, size, port, path, names):
     warnings.simplefilter("ignore")
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
-    counts = {row.name: count_in_torch(row) for row in get_rows() if only in row.name}
+    counts = {row.name: count_in_torch(row) for row in get_rows() if row.name in names}
     if rank == 0:
         pathlib.Path(path).write_text(json.dumps(counts))
     leaving.leave()
 
 
-def count_all(only):
+def count_all(names):
     with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
         path = pathlib.Path(folder) / "counts.json"
-        torch.multiprocessing.spawn(work, args=(RANKS, port, str(path), only), nprocs=RANKS)
+        torch.multiprocessing.spawn(work, args=(RANKS, port, str(path), names), nprocs=RANKS)
         return json.loads(path.read_text())
 
 
@@ -458,8 +459,8 @@ def main():
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
-    rows = [row for row in get_rows() if arguments.only in row.name]
-    counts = count_all(arguments.only)
+    rows = take(row for row in get_rows() if arguments.only in row.name)
+    counts = count_all([row.name for row in rows])
     failures = 0
     for row in rows:
         with tempfile.TemporaryDirectory() as folder:

@@ -31,6 +31,7 @@ sys.path[:0] = [str(ROOT / "test/numerics"), str(ROOT / "tools/tp-import")]
 
 import tp_trace
 from ops import get_tool
+from sampling import take
 
 AG, RS, AR = "all_gather", "reduce_scatter", "all_reduce"
 RANKS = 4
@@ -438,7 +439,7 @@ def main():
     arguments = parser.parse_args()
     torch.manual_seed(0)
     rows = [row for source in (get_styles, get_models, get_losses, get_dropouts) for row in source()]
-    rows = [row for row in rows if arguments.only in row.name]
+    rows = take(row for row in rows if arguments.only in row.name)
     failures = 0
     for row in rows:
         with tempfile.TemporaryDirectory() as folder:

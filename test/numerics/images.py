@@ -18,6 +18,7 @@ from torch import nn
 
 import training
 from ops import get_tool
+from sampling import take
 
 
 class BasicBlock(nn.Module):
@@ -179,7 +180,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="keep all files of trainings here")
     options = parser.parse_args()
     wrong = 0
-    cases = [(name, mesh) for name, (_, plans) in MODELS.items() for mesh in plans if options.filter in f"{name}, {mesh}"]
+    cases = take((name, mesh) for name, (_, plans) in MODELS.items() for mesh in plans if options.filter in f"{name}, {mesh}")
     for name, mesh in cases:
         with tempfile.TemporaryDirectory() as scratch:
             difference = evaluate(name, mesh, options.tools, pathlib.Path(scratch))
@@ -187,7 +188,7 @@ def main():
             wrong += 1
             print(f"FAIL {name}, {mesh}: differs by {difference}")
     print(f"{len(cases) - wrong} of {len(cases)} models equal PyTorch's")
-    trainings = [case for case in get_trainings() if options.filter in case.name]
+    trainings = take(case for case in get_trainings() if options.filter in case.name)
     return training.check_all(trainings, options.tools, options.keep) or bool(wrong)
 
 

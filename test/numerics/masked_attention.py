@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from sampling import take
 from training import Case, check
 
 DIM, HEADS, VOCABULARY, LENGTH = 16, 4, 12, 6
@@ -138,7 +139,7 @@ def main():
     parser.add_argument("--filter", default="", help="only cases with this text in their names")
     parser.add_argument("--keep", type=pathlib.Path, help="keep all files here")
     options = parser.parse_args()
-    cases = [case for case in get_cases() if options.filter in case.name]
+    cases = take(case for case in get_cases() if options.filter in case.name)
     failures = proven = 0
     for case in cases:
         with tempfile.TemporaryDirectory() as scratch:

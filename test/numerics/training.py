@@ -24,6 +24,7 @@ import torch
 from torch import nn
 
 from ops import get_tool
+from sampling import take
 
 STEPS = 10
 
@@ -401,7 +402,7 @@ def main():
     stacks = list(get_stacks())
     random.Random(0).shuffle(stacks)
     cases = stacks[: options.stacks] + list(get_others())[: options.others] + [get_decoder(options.first + i) for i in range(options.decoders)]
-    cases = [case for case in cases if options.filter in case.name]
+    cases = take(case for case in cases if options.filter in case.name)
     return check_all(cases, options.tools, options.keep)
 
 

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Shards, RandomPropagation, testing::Range(0u, 4u));
 TEST_P(RandomPropagation, IsOptimal) {
   unsigned numTooLarge = 0, numInexact = 0, numCheaper = 0, numEqual = 0,
            numWithCost = 0, numWorseGreedy = 0;
-  unsigned count = getCount(120);
+  unsigned count = getCount(60);
   for (unsigned i = 0; i < count + numTooLarge; ++i) {
     unsigned seed = GetParam() + 4 * i;
     std::string text =
@@ -353,7 +353,7 @@ std::string getRepeatedProgram(unsigned seed) {
 }
 
 TEST_P(RandomPropagation, ElidesEqualLayers) {
-  unsigned numElided = 0, numWithCost = 0, count = getCount(100);
+  unsigned numElided = 0, numWithCost = 0, count = getCount(50);
   for (unsigned i = 0; i < count; ++i) {
     std::string text = getRepeatedProgram(GetParam() + 4 * i);
     SCOPED_TRACE("seed " + std::to_string(GetParam() + 4 * i) + ":\n" + text);
