@@ -17,6 +17,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from sampling import take
+
 # The inputs, by the names that calls have for them: x, y, z are normal, p positive, u within (-1, 1), o above 1, q within (0, 1),
 # i integers, j positive integers, n indices below 3, b booleans, s numbers with infinities and NaN.
 SHAPE = (2, 3, 4)
@@ -729,7 +731,7 @@ def check(functions, refused, make_inputs, description):
     parser.add_argument("--keep", type=pathlib.Path, help="keep programs, inputs and outputs here")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    cases = [case for case in read_cases(functions, make_inputs) if re.search(options.filter, case.call)]
+    cases = take(case for case in read_cases(functions, make_inputs) if re.search(options.filter, case.call))
     size = 1 if options.each else len(cases)
     wrong = set()
     with tempfile.TemporaryDirectory() as scratch:
