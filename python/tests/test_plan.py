@@ -181,11 +181,12 @@ class Meshes(unittest.TestCase):
             os.environ |= {"TORCHELASTIC_RUN_ID": "0", "WORLD_SIZE": "2"}
             from tp_mlir.mesh import read_mesh
             try:
-                read_mesh({"tp": 2})
+                read_mesh(tp.DeviceMesh("cpu", [0, 1]))
             except tp.MeshError as error:
                 print(error)
         """
-        self.assertRegex(self.run_script(script), "^2 processes run this script, .*Start the script with python instead\n$")
+        self.assertRegex(self.run_script(script), r"^torchrun has started 2 processes, and they have no process group: .*init_device_mesh "
+                                                  r"before\n$")
 
     def run_script(self, script):
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, check=True)
