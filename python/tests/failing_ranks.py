@@ -13,6 +13,7 @@ import pathlib
 import signal
 import sys
 import threading
+import time
 
 import torch
 import torch.distributed as dist
@@ -20,6 +21,9 @@ from torch import nn
 
 import tp_mlir as tp
 from tp_mlir.mesh import read_mesh
+from tp_mlir.processes import rank_zero_first
+
+TIMEOUT = 4  # for a rank that is stopped, in seconds
 
 
 class Model(nn.Module):
@@ -71,12 +75,17 @@ def fail(output, rank, size):
 
 
 def main():
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=3))
-    rank, size = dist.get_rank(), dist.get_world_size()
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    store = dist.TCPStore("127.0.0.1", int(os.environ["MASTER_PORT"]), size, rank == 0)  # waits for all
+    timeout = TIMEOUT if sys.argv[2] == "stop" else 60
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=datetime.timedelta(seconds=timeout))
     torch.manual_seed(rank)
     with torch.no_grad(), open(pathlib.Path(sys.argv[1], str(rank)), "w") as output:
         if sys.argv[2] == "kill":
             fail(output, rank, size)
+        else:
+            with told(output, "work"), rank_zero_first("work"):
+                time.sleep(TIMEOUT + 1 if rank == 0 else 0)
         model = parallelize(tp.init_device_mesh("cpu", (size,)))
         ids = torch.zeros(2, 2, dtype=torch.int64)
         model(ids)

@@ -118,7 +118,7 @@ def save_and_load(ranks):
 
 def run(ranks):
     """The results by case."""
-    cases = [call, differentiate, train, train_fsdp, *((update_buffers, save_and_load) if ranks == 2 else ())]
+    cases = [call, differentiate, train_fsdp, *([update_buffers, save_and_load] if ranks == 2 else [train])]
     return {case.__name__: [tensor.detach().clone() for tensor in case(ranks)] for case in cases}
 
 

@@ -51,24 +51,24 @@ class Results(unittest.TestCase):
 
 class Failures(unittest.TestCase):
     def collect(self, end, size):
-        """What the ranks but the last one were told, by case."""
+        """What each rank was told, by case. The last one isn't told why it ends."""
         with tempfile.TemporaryDirectory() as folder:
             processes = start("failing_ranks.py", folder, end, size=size)
             try:
-                self.assertEqual([process.wait(60) for process in processes[:-1]], [0] * (size - 1))
+                self.assertEqual([process.wait(150) for process in processes[:-1]], [0] * (size - 1))
             finally:
                 for process in processes:
                     process.kill()
                     process.wait()
-            lines = [pathlib.Path(folder, str(rank)).read_text().splitlines() for rank in range(size - 1)]
+            lines = [pathlib.Path(folder, str(rank)).read_text().splitlines() for rank in range(size)]
         return [dict(line.split(": ", 1) for line in each) for each in lines]
 
     def test_a_rank_is_killed(self):
-        for rank, told in enumerate(self.collect("kill", 3)):
+        for told in self.collect("kill", 3)[:2]:
             self.assertEqual(told["call"], "nothing")  # parallelize_module has made the parameters equal
             self.assertEqual(told["mesh"], "MeshError: a mesh has one rank for each process, or all of its ranks in one process: this "
                                            "one has 4 ranks, and 3 processes run this script")
-            self.assertRegex(told["inputs"], f"^ExecutionError: rank {rank} failed.*: the ranks don't agree on the input 'ids': it is "
+            self.assertRegex(told["inputs"], r"^ExecutionError: rank \d failed.*: the ranks don't agree on the input 'ids': it is "
                                              "'3x2xi64 with the digest .*' on rank 0, '3x2xi64 with the digest .*' on rank 2$")
             self.assertRegex(told["parameters"], r"^ExecutionError: rank \d failed.*: the ranks don't agree on the parameter 'down.bias': ")
             self.assertRegex(told["index"], "^ExecutionError: rank 2 failed.*: embed: embedding of input 'ids': index 11 is out of range")
@@ -77,9 +77,10 @@ class Failures(unittest.TestCase):
                                            "can't exchange data: .*; no answer from rank 2 within 2 s")
 
     def test_a_rank_is_stopped(self):
-        (told,) = self.collect("stop", 2)
+        told, other = self.collect("stop", 2)
+        self.assertEqual(other["work"], "nothing")  # it waits for more than the timeout, because rank 0 works so long
         self.assertRegex(told["stop"], r"^ExecutionError: rank 0 failed (in|after) collective 0 \(all_reduce of 'down'\): the ranks can't "
-                                       "exchange data: .*imed out.*; no answer from rank 1 within 2 s; the timeout of the process group is 3 s")
+                                       "exchange data: .*imed out.*; no answer from rank 1 within 2 s; the timeout of the process group is 4 s")
 
 
 if __name__ == "__main__":

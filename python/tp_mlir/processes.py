@@ -8,11 +8,12 @@ them. The store of torch.distributed tells the processes why one of them has fai
 from __future__ import annotations
 
 import contextlib
-import functools
 import datetime
+import functools
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 # How long to wait for what other processes say about a failure, in seconds.
 _LAST_WORDS = 2.0
+# How often a process shows that it is working, in seconds.
+_SIGN_OF_LIFE = 0.5
 # The place in gloo's sources that a message comes from.
 _SOURCE = re.compile(r"^\[[^]]*\]\s*")
 
@@ -116,13 +119,11 @@ def rank_zero_first(key: str) -> Iterator[None]:
         return
     groups = _get_groups()
     if groups.rank == 0:
-        try:
+        with groups.working(key):
             yield
-        finally:
-            groups.tell(key, "done")
-        return
-    groups.wait(key, f"rank {groups.rank} has waited for rank 0 to compile the same program")
-    yield
+    else:
+        groups.wait(key, f"rank {groups.rank} has waited for rank 0 to compile the same program")
+        yield
 
 
 class _Groups:
@@ -214,9 +215,36 @@ class _Groups:
                 return self._store.get(self._name(key)).decode()
         return None
 
+    @contextlib.contextmanager
+    def working(self, key: str) -> Iterator[None]:
+        """Lets the processes that wait() for `key` wait until it ends, which may take longer than the timeout."""
+        is_done = threading.Event()
+
+        def show() -> None:
+            with contextlib.suppress(RuntimeError):
+                while not is_done.wait(_SIGN_OF_LIFE):
+                    self._store.add(self._name(f"{key}/signs"), 1)
+
+        thread = threading.Thread(target=show, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            thread.join()
+            self.tell(key, "done")
+
     def wait(self, key: str, what: str) -> None:
-        """Waits until a process tells something."""
-        self._guard(lambda: self._store.wait([self._name(key)], self.timeout), what)
+        def look() -> None:
+            signs, end = -1, 0.0
+            while self._ask(key) is None:
+                if (found := self._store.add(self._name(f"{key}/signs"), 0)) != signs:
+                    signs, end = found, time.monotonic() + self.timeout.total_seconds()
+                if time.monotonic() > end or self._ask("failure") is not None:
+                    raise RuntimeError("it gives no sign of life")
+                time.sleep(0.02)
+
+        self._guard(look, what)
 
 
 _groups: _Groups | None = None
