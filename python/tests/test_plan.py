@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 import torch
 from torch import nn
@@ -187,6 +188,13 @@ class Meshes(unittest.TestCase):
         """
         self.assertRegex(self.run_script(script), r"^torchrun has started 2 processes, and they have no process group: .*init_device_mesh "
                                                   r"before\n$")
+
+    def test_backends_of_processes(self):
+        for config, found in ("cuda:nccl", "no backend for CPUs"), ("cpu:mpi,cuda:nccl", "'mpi' for CPUs"):
+            with (unittest.mock.patch("tp_mlir.processes.count", return_value=2),
+                  unittest.mock.patch("torch.distributed.get_backend_config", return_value=config),
+                  self.assertRaisesRegex(tp.MeshError, f"{found}; make it by init_process_group")):
+                read_mesh({"tp": 2})
 
     def run_script(self, script):
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, check=True)

@@ -73,11 +73,12 @@ def check_mesh(size: int) -> None:
     if size != processes:
         raise MeshError(f"a mesh has one rank for each process, or all of its ranks in one process: this one has {size} ranks, and "
                         f"{processes} processes run this script")
-    backends = dict(part.split(":") for part in sys.modules["torch.distributed"].get_backend_config().split(","))
-    if backends.get("cpu") != "gloo":
+    parts = sys.modules["torch.distributed"].get_backend_config().split(",")
+    backend = next((part.removeprefix("cpu:") for part in parts if part.startswith("cpu:")), None)
+    if backend != "gloo":
         raise MeshError("the ranks exchange tensors in the host's memory by gloo, and the default process group has "
-                        f"{backends.get('cpu', 'nothing')!r} for CPUs; make it by init_process_group('gloo') or, beside NCCL, "
-                        "init_process_group('cpu:gloo,cuda:nccl')")
+                        f"{repr(backend) if backend else 'no backend'} for CPUs; make it by init_process_group('gloo') or, beside NCCL, "
+                        "by init_process_group('cpu:gloo,cuda:nccl')")
 
 
 def get_session_options(size: int) -> dict[str, Any]:
