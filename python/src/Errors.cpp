@@ -36,11 +36,15 @@ void mlir::tp::python::checkProcess(int owner, const char *what) {
 namespace {
 /// The Python classes, which live as long as the interpreter.
 struct Classes {
-  PyObject *compile, *input, *execution;
+  PyObject *compile, *input, *execution, *aborted;
 };
 } // namespace
 
 static Classes classes;
+
+bool mlir::tp::python::isAborted(const nb::python_error &error) {
+  return error.matches(classes.aborted);
+}
 
 static nb::object makeClass(nb::module_ &module, const char *name,
                             const char *text, nb::handle bases) {
@@ -119,7 +123,10 @@ void mlir::tp::python::bindErrors(nb::module_ &module) {
   nb::object execution =
       makeClass(module, "ExecutionError",
                 "A rank failed, or the ranks made no progress.", base);
+  nb::object aborted =
+      makeClass(module, "AbortedError",
+                "Raised by a transport: another rank has failed.", execution);
   classes = {compile.release().ptr(), input.release().ptr(),
-             execution.release().ptr()};
+             execution.release().ptr(), aborted.release().ptr()};
   nb::register_exception_translator(translate, nullptr);
 }

@@ -37,6 +37,10 @@ struct InputError : std::runtime_error {
 /// of the compiler and of the ranks don't survive a fork.
 void checkProcess(int owner, const char *what);
 
+/// Whether it is an AbortedError, which transports raise if another rank has
+/// failed.
+bool isAborted(const nanobind::python_error &error);
+
 void bindErrors(nanobind::module_ &module);
 
 } // namespace mlir::tp::python

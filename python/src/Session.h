@@ -5,6 +5,7 @@
 #define TP_PYTHON_SESSION_H
 
 #include "tprt/Session.h"
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,6 +29,7 @@ public:
           const tprt::TensorMap &weights, tprt::SessionOptions options);
   ~Session();
 
+  void setParameters(const tprt::TensorMap &values);
   tprt::TensorMap run(const tprt::TensorMap &inputs,
                       const tprt::ProgramQuery &query);
   /// The program that runFlat() runs: the only one, or the one of this name.
@@ -51,7 +53,15 @@ private:
     std::lock_guard<std::mutex> guard;
   };
 
+  tprt::Communicator::NamedValues
+  listCommonValues(const tprt::TensorMap &inputs,
+                   const tprt::ProgramQuery &query) const;
+
   int process; ///< that has made it
+  /// Whether other processes run ranks of the programs.
+  const bool hasOtherProcesses;
+  /// If it has: digests of the parameters that were given, by name.
+  std::map<std::string, std::string> digests;
   std::mutex mutex;
   std::unique_ptr<tprt::Session> session;
   std::optional<RunInfo> lastRun;

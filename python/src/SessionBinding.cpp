@@ -5,6 +5,7 @@
 #include "Errors.h"
 #include "Session.h"
 #include "Tensors.h"
+#include "Transport.h"
 #include "tprt/Backends.h"
 #include <cmath>
 #include <nanobind/stl/map.h>
@@ -79,6 +80,13 @@ static const std::map<std::string, SetOption> &getOptionSetters() {
       {"backend",
        [](SessionOptions &options, const std::string &name, nb::handle value) {
          setBackend(options, getValue<std::string>(name, value, "a name"));
+       }},
+      {"transport",
+       [](SessionOptions &options, const std::string &, nb::handle value) {
+         std::shared_ptr<tprt::Transport> transport = makeTransport(value);
+         options.backend = nb::cast<std::string>(value.attr("name"));
+         options.makeCommunicators = tprt::makeFactory(transport);
+         options.ranks = {transport->getRank()};
        }},
       {"timeout",
        [](SessionOptions &options, const std::string &name, nb::handle value) {
@@ -202,13 +210,13 @@ static nb::tuple runFlat(Session &self, const nb::sequence &inputs,
 
 static Array getParameter(Session &self, const std::string &name) {
   return {self.with(
-      [&](tprt::Session &session) { return session.getParameter(name); })};
+      [&](tprt::Session &session) { return session.gatherParameter(name); })};
 }
 
 static void setParameters(Session &self, nb::handle values) {
   tprt::TensorMap tensors = readTensors(values, "parameters");
   nb::gil_scoped_release unlocked;
-  self.with([&](tprt::Session &session) { session.setParameters(tensors); });
+  self.setParameters(tensors);
 }
 
 void mlir::tp::python::bindSessions(nb::module_ &module) {

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import textwrap
 import unittest
+import unittest.mock
 
 import torch
 from torch import nn
@@ -181,11 +182,19 @@ class Meshes(unittest.TestCase):
             os.environ |= {"TORCHELASTIC_RUN_ID": "0", "WORLD_SIZE": "2"}
             from tp_mlir.mesh import read_mesh
             try:
-                read_mesh({"tp": 2})
+                read_mesh(tp.DeviceMesh("cpu", [0, 1]))
             except tp.MeshError as error:
                 print(error)
         """
-        self.assertRegex(self.run_script(script), "^2 processes run this script, .*Start the script with python instead\n$")
+        self.assertRegex(self.run_script(script), r"^torchrun has started 2 processes, and they have no process group: .*init_device_mesh "
+                                                  r"before\n$")
+
+    def test_backends_of_processes(self):
+        for config, found in ("cuda:nccl", "no backend for CPUs"), ("cpu:mpi,cuda:nccl", "'mpi' for CPUs"):
+            with (unittest.mock.patch("tp_mlir.processes.count", return_value=2),
+                  unittest.mock.patch("torch.distributed.get_backend_config", return_value=config),
+                  self.assertRaisesRegex(tp.MeshError, f"{found}; make it by init_process_group")):
+                read_mesh({"tp": 2})
 
     def run_script(self, script):
         done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True, check=True)

@@ -85,6 +85,9 @@ class ExecutionError(Error):
     """A rank failed, or the ranks made no progress. The session can be used further, but if the program updates
     parameters, these don't belong to any one step."""
 
+class AbortedError(ExecutionError):
+    """Raised by a transport: another rank has failed. The text is what it said."""
+
 # ---- The compiler
 
 def import_program(
@@ -230,6 +233,29 @@ class RunInfo:
     def counts(self) -> list[list[CollectiveCount]]:
         """By rank, and by the collectives of all programs in the order of the manifest."""
 
+class Transport(Protocol):
+    """What moves the bytes of ranks that are processes, of which each runs one rank (`tprt/Transport.h`). Only the thread
+    of the rank calls it. An exception ends the run, in all processes."""
+
+    name: str
+    """For reports, as in "gloo"."""
+    rank: int
+    world_size: int
+
+    def connect(self, groups: Sequence[Sequence[int]]) -> None:
+        """Makes the groups that `all_to_all` gets by their indices: lists of ranks, the first one of all ranks. Called by
+        the first run, and by the first one after a run that has failed."""
+    def all_to_all(
+        self, group: int, sent: memoryview, sent_sizes: list[int], received: memoryview, received_sizes: list[int]
+    ) -> None:
+        """Sends `sent_sizes[i]` bytes to member i of a group, and receives `received_sizes[i]` bytes from it. The parts
+        follow each other in memory, which is valid during the call.
+
+        :raises AbortedError: another rank has called `abort`.
+        """
+    def abort(self, reason: str) -> None:
+        """Ends the calls of the other ranks with this reason."""
+
 @final
 class Session:
     """Programs with their weights, on the ranks of this process."""
@@ -238,7 +264,7 @@ class Session:
         self,
         artifact: Artifact | str | os.PathLike[str],
         weights: Mapping[str, Tensor] = ...,
-        options: Mapping[str, str | bool | int | float] = ...,
+        options: Mapping[str, str | bool | int | float | Transport] = ...,
     ) -> None:
         """Shards the weights. Those that aren't used are ignored. Contiguous shards are used in place, so the tensors
         must not be written to while the session lives, which keeps them alive; `set_parameters` gives new values.
@@ -247,6 +273,8 @@ class Session:
         Options, all optional:
 
         - "backend": "local"
+        - "transport": a Transport, if this process runs one rank. Then `run`, `get_parameter` and `set_parameters` are
+          called in all processes, in the same order and with the same values
         - "timeout": seconds that a rank may wait for others; 0: forever. 120 by default
         - "pin_ranks": whether each rank's thread has cores of its own. True by default
         - "max_packed_weight_bytes": a limit on weights in the layout that matrix products read

@@ -19,7 +19,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 
-from . import _native
+from . import _native, processes
 from .errors import InputError
 
 # The size that the folder may have.
@@ -95,6 +95,11 @@ def compile_cached(programs: Sequence[tuple[str, _native.Program]], *, cpu: str 
         for part in (name.encode(), program.text(locations=True).encode()):
             digest.update(len(part).to_bytes(8, "little") + part)
     path = _get_folder() / f"{digest.hexdigest()}.tpx"
+    with processes.rank_zero_first(path.stem):
+        return _get_or_compile(programs, path, cpu)
+
+
+def _get_or_compile(programs: Sequence[tuple[str, _native.Program]], path: pathlib.Path, cpu: str) -> _native.Artifact:
     if path.exists():
         with contextlib.suppress(InputError, OSError):  # damaged, or deleted by another process
             os.utime(path)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from . import _native
+from . import _native, processes
 from .artifacts import compile_cached
 from .capture import Captured
 from .errors import CompileError, Error, ExecutionError, InputError
@@ -69,7 +69,7 @@ def shard(captured: Captured, plan: PlanText, options: Mapping[str, Any], *, fil
     except CompileError as error:
         raise plan.convert(error) from None
     for diagnostic in program.diagnostics:
-        if diagnostic.severity == "warning" and not quiet:
+        if diagnostic.severity == "warning" and not quiet and processes.get_rank() == 0:
             place = plan.find(diagnostic)
             text = plan.translate(str(diagnostic)).removeprefix(f"{place}: ").removeprefix("warning: ")
             warnings.warn_explicit(text, PlanWarning, place.file, place.line)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import processes
 from .errors import MeshError
 from .placements import is_from
 
@@ -31,7 +32,8 @@ class Layout:
 
 
 class DeviceMesh:
-    """Ranks, arranged in a mesh. Ranks are threads of this process; making a mesh starts none."""
+    """Ranks, arranged in a mesh. They are the processes of torch.distributed, if there are several, or else threads of this process.
+    Making a mesh starts none."""
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
         """`mesh`: the ranks, in nested lists or a tensor."""
@@ -69,14 +71,26 @@ class DeviceMesh:
         return math.prod(self.shape) if mesh_dim is None else self.shape[mesh_dim]
 
     def get_rank(self) -> int:
-        """The rank of this process in PyTorch's sense: it gives the inputs of all ranks and gets their outputs."""
-        return 0
+        """The rank that this process runs; 0 if it runs all of them."""
+        return processes.get_rank()
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        return 0
+        """The position of this process's rank along a dimension."""
+        if isinstance(mesh_dim, str):
+            return self[mesh_dim].get_local_rank()
+        if mesh_dim is None and self.ndim != 1:
+            raise MeshError(f"the mesh has the dimensions {', '.join(map(repr, self.mesh_dim_names))}; get_local_rank takes one of them")
+        return self.get_coordinate()[mesh_dim or 0]
 
     def get_coordinate(self) -> list[int]:
-        return [0] * self.ndim
+        """The position of this process's rank along each dimension; zeros if it runs all of them."""
+        if processes.count() == 1:
+            return [0] * self.ndim
+        processes.check_mesh(len(self.layout.ranks))
+        rest, positions, sizes = self.layout.ranks.index(self.get_rank()), {}, dict(self.layout.axes)
+        for axis, size in reversed(self.layout.axes):
+            rest, positions[axis] = divmod(rest, size)
+        return [functools.reduce(lambda index, axis: index * sizes[axis] + positions[axis], axes, 0) for _, axes in self._dims]
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
         names = (names,) if isinstance(names, str) else tuple(names)
@@ -127,24 +141,32 @@ _current: list[DeviceMesh] = []
 
 def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None,
                      backend_override: Any = None) -> DeviceMesh:
-    """torch.distributed's function of this name, without a process group. All ranks are threads of this process."""
+    """torch.distributed's function of this name. Under torchrun it makes the default process group, if there is none. Otherwise
+    it needs none: all ranks are threads of this process."""
     if backend_override:
-        raise MeshError("backend_override names backends of process groups; the ranks of this mesh are threads and have none")
+        raise MeshError("backend_override names backends of process groups; the ranks of this mesh exchange tensors by gloo, or are threads")
     shape = tuple(mesh_shape)
     if not shape or not all(isinstance(size, int) and size >= 1 for size in shape):
         raise MeshError(f"mesh_shape must have sizes of at least 1; found {mesh_shape!r}")
     ranks: Any = list(range(math.prod(shape)))
     for size in reversed(shape[1:]):
         ranks = [ranks[i:i + size] for i in range(0, len(ranks), size)]
-    return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+    mesh = DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
+    processes.start()
+    return mesh
 
 
 def read_mesh(mesh: Any) -> DeviceMesh:
     """A mesh from one of this package, one of PyTorch's, or a map of names to sizes such as {"tp": 2}. None is the mesh of the
     innermost `with mesh:`.
 
-    :raises MeshError: it isn't a mesh, or its ranks are processes."""
-    _check_single_process()
+    :raises MeshError: it isn't a mesh, or the processes can't run its ranks."""
+    mesh = _read_mesh(mesh)
+    processes.check_mesh(len(mesh.layout.ranks))
+    return mesh
+
+
+def _read_mesh(mesh: Any) -> DeviceMesh:
     if mesh is None:
         mesh = _current[-1] if _current else _get_current_torch_mesh()
     if isinstance(mesh, DeviceMesh):
@@ -192,17 +214,6 @@ def _get_first_ranks(root: Any, names: tuple[str, ...]) -> list[int]:
     """The ranks of a sub-mesh that have position 0 in all other dimensions."""
     index = tuple(slice(None) if name in names else 0 for name in root.mesh_dim_names)
     return root.mesh[index].reshape(-1).tolist()
-
-
-def _check_single_process() -> None:
-    distributed = sys.modules.get("torch.distributed")
-    processes = int(os.environ.get("WORLD_SIZE", "1")) if "TORCHELASTIC_RUN_ID" in os.environ else 1
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        # The ranks of the backend 'fake' are no processes.
-        processes = 1 if distributed.get_backend() == "fake" else distributed.get_world_size()
-    if processes > 1:
-        raise MeshError(f"{processes} processes run this script, and the ranks of a mesh are threads of one process: there is no "
-                        "backend for the processes of torchrun on CPUs. Start the script with python instead")
 
 
 def _check_device_type(device_type: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import saved
+from . import processes, saved
 from .capture import is_capturing
 from .dispatch import Dispatcher
 from .errors import PlanError, UnsupportedError
@@ -160,7 +160,8 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
         that of the innermost `with mesh:`.
     :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
         placements. "auto" takes the tp_plan of a model of transformers.
-    :param src_data_rank: accepted, without effect: there is one copy of the parameters, which all ranks read.
+    :param src_data_rank: under torchrun, the rank whose parameters and buffers all processes get. With None, they must be the same
+        in all processes. Ranks that are threads read the same ones.
     :param example_inputs: the arguments of a call: a tuple, a dictionary of keywords, or one tensor; or a list of these, for
         several shapes. The module is compiled for them now, and takes inputs of these shapes only. Without it, the module is
         compiled when it is called, once for each shape.
@@ -183,6 +184,8 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
         parallelize_plan, match = find_plan(module, CallSite().place), "hf"
     call = read_calls(module, mesh, parallelize_plan, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
     call.options, call.cpu = dict(options or {}), cpu
+    if src_data_rank is not None:
+        processes.broadcast([*module.parameters(), *module.buffers()], src_data_rank)
     with restoring(module):
         dispatcher = _add_call(module, call)
         if example_inputs is not None:
@@ -269,7 +272,9 @@ def DistributedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None,
                             **options: Any) -> torch.nn.Module:
     """torch.nn.parallel's class of this name. Inputs and outputs of the module are those of all ranks together."""
     _refuse("DistributedDataParallel", options, torch.nn.parallel.DistributedDataParallel)
-    return _add_data_call(module, device_mesh, "ddp", None, batch)
+    _add_data_call(module, device_mesh, "ddp", None, batch)
+    processes.broadcast([*module.parameters(), *module.buffers()], 0)
+    return module
 
 
 def replicate(module: torch.nn.Module, mesh: DeviceMesh | Any = None, *, batch: Mapping[str, int] | None = None,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import _native
+from . import _native, processes
 from .capture import Structure, key_of
 from .errors import InputError, UnsupportedError
 from .report import Report
@@ -90,9 +90,10 @@ class LoadedModule:
             raise InputError(f"'{path}' has no weights beside it, in '{weights_path}': {error}") from None
         if not metadata or metadata.get("schema") != _SCHEMA:
             raise InputError(f"'{weights_path}' wasn't written by ParallelModule.save of this version")
-        self._session = _native.Session(self._artifact, self._weights)
+        manifest = json.loads(self._artifact.manifest)
+        self._session = _native.Session(self._artifact, self._weights, processes.get_session_options(manifest["world_size"]))
         self._programs = {}
-        shapes = {program["name"]: program["inputs"] for program in json.loads(self._artifact.manifest)["programs"]}
+        shapes = {program["name"]: program["inputs"] for program in manifest["programs"]}
         self._reports = {}
         for name, program in metadata["programs"].items():
             arguments, output = _read_structure(program["arguments"]), _read_structure(program["output"])

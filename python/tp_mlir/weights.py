@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from . import _native
+from . import _native, processes
 from .errors import Error
 
 _get_version = operator.attrgetter("_version")
@@ -52,7 +52,8 @@ class Weights:
 
     def __init__(self, artifact: _native.Artifact, slots: Mapping[str, tuple[dict[str, Any], str]],
                  constants: Mapping[str, Any]) -> None:
-        parameters = json.loads(artifact.manifest)["parameters"]
+        manifest = json.loads(artifact.manifest)
+        parameters, world_size = manifest["parameters"], manifest["world_size"]
         self._names = [parameter["name"] for parameter in parameters if parameter["name"] in slots]
         self._slots = [slots[name] for name in self._names]
         self._updated = [i for i, name in enumerate(self._names)
@@ -65,7 +66,7 @@ class Weights:
                    if parameter["name"] not in slots and parameter["name"] in constants}
         # What the session got. Nothing else can get this memory while it is kept, so other tensors have other pointers.
         self._pushed = {name: resolve(tensor) for name, tensor in zip(self._names, self._tensors)}
-        self.session = _native.Session(artifact, self._pushed | self._constants)
+        self.session = _native.Session(artifact, self._pushed | self._constants, processes.get_session_options(world_size))
 
     @property
     def names(self) -> list[str]:

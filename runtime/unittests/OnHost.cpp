@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestedBackends.h"
+#include "ThreadTransport.h"
 
 #include <algorithm>
 
@@ -12,6 +13,10 @@ const int test::numRounds = 2000;
 bool test::canReduce(Reduction, Dtype) { return true; }
 
 bool test::canBeHere(const Backend &backend) { return !backend.needsDevice; }
+
+std::vector<const Backend *> test::getBackendsOfTests() {
+  return {&getTransportBackend()};
+}
 
 Device *test::getDevice(int64_t) { return nullptr; }
 

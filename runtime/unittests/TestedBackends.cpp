@@ -9,7 +9,7 @@ using namespace tprt;
 using namespace tprt::test;
 
 std::vector<const Backend *> test::getBackendsHere() {
-  std::vector<const Backend *> here;
+  std::vector<const Backend *> here = getBackendsOfTests();
   for (const Backend *backend : getBackends())
     if (canBeHere(*backend) && backend->explainMissing().empty())
       here.push_back(backend);

@@ -17,7 +17,10 @@ namespace tprt::test {
 /// Whether the backend's ranks can be in this place.
 bool canBeHere(const Backend &backend);
 
-/// The backends of this machine for which that holds.
+/// Backends for this place that aren't in the table.
+std::vector<const Backend *> getBackendsOfTests();
+
+/// Those, and the backends of this machine that can be here.
 std::vector<const Backend *> getBackendsHere();
 
 /// A rank's device; null on the host.

@@ -17,6 +17,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tprt {
 
@@ -85,6 +88,11 @@ public:
   /// process, which has given them the value, there is nothing to do.
   virtual void agree(const std::string &what, const std::string &value);
 
+  /// The same for several values, each with what it is. Costs one exchange() if
+  /// all are the same.
+  using NamedValues = std::vector<std::pair<std::string, std::string>>;
+  void agreeOnAll(const NamedValues &values);
+
   /// Returns each rank's contribution, of at most `limit` bytes, by rank. All
   /// ranks call it, between runs. Throws AbortedError. The default throws an
   /// execution error, that the backend can't do this.
@@ -101,6 +109,10 @@ public:
   /// Says that this rank makes no more calls. A rank that waits for it later
   /// gets an error at once.
   virtual void finish() = 0;
+
+protected:
+  /// agree() of backends whose ranks are processes.
+  void agreeByExchange(const std::string &what, const std::string &value);
 
 private:
   std::map<int64_t, int64_t> received; ///< for collectives that start() has run

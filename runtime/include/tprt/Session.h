@@ -56,6 +56,12 @@ struct RunOptions {
   int64_t warmup = 0;      ///< runs before the measured ones
   int64_t repeat = 1;      ///< measured runs
   bool keepBlocks = false; ///< fill RunResult::blocks
+  /// Gets the whole outputs from the ranks of other processes, which all do
+  /// this. Its backend must implement Communicator::exchange().
+  bool gathersOutputs = false;
+  /// If not empty, the run fails before it begins unless all processes give the
+  /// same, such as digests of the inputs.
+  Communicator::NamedValues agreement = {};
   /// If given, no outputs are assembled. Instead it is called for each rank of
   /// this process, in the rank's thread, after the last run. If it throws, the
   /// run fails.
@@ -70,8 +76,8 @@ struct RunResult {
   ProgramChoice choice;
   /// Outputs of the last run, global, without what belongs to the padding of
   /// inputs. If other processes host ranks, only the elements that this
-  /// process's ranks hold are defined; see `blocks`. Empty with
-  /// RunOptions::useOutputs.
+  /// process's ranks hold are defined, unless RunOptions::gathersOutputs is set;
+  /// see `blocks`. Empty with RunOptions::useOutputs.
   TensorMap outputs;
   /// [rank] of the last run, if requested: each rank's shards of the program's
   /// whole outputs. Empty for ranks that other processes host.
@@ -147,6 +153,9 @@ public:
   /// such parameter, and an execution error if this process's ranks don't hold
   /// all of it.
   Tensor getParameter(const std::string &name) const;
+  /// The same, but all processes of the job call it, and what their ranks don't
+  /// hold comes from others. Throws execution errors like run().
+  Tensor gatherParameter(const std::string &name);
   /// The ranks of this process, ascending.
   const std::vector<int64_t> &getRanks() const;
   /// The shard of a parameter that `rank`, one of this process's ranks, holds,

@@ -4,9 +4,7 @@
 #include "tprt/Connection.h"
 
 #include "comm/Rendezvous.h"
-#include "exec/ShardedTensors.h"
-
-#include <numeric>
+#include "exec/GatherBlocks.h"
 
 using namespace tprt;
 
@@ -39,14 +37,6 @@ void Connection::abort(const std::string &reason) noexcept {
   impl->rendezvous.abort(reason);
 }
 
-/// The ranks of a job whose shards are needed for the global value.
-static std::vector<int64_t> getOwners(const Manifest &manifest,
-                                      const TensorInfo &info) {
-  std::vector<int64_t> ranks(manifest.worldSize);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return chooseSources(info, ranks);
-}
-
 static const TensorInfo &getParameter(const Manifest &manifest,
                                       const std::string &name) {
   for (const TensorInfo &info : manifest.parameters)
@@ -58,38 +48,11 @@ static const TensorInfo &getParameter(const Manifest &manifest,
 /// This rank's contribution to a parameter.
 static std::string packBlock(const Session &session, const TensorInfo &info,
                              int64_t rank) {
-  std::vector<int64_t> owners = getOwners(session.getManifest(), info);
-  if (std::find(owners.begin(), owners.end(), rank) == owners.end())
+  if (!contributes(info, rank))
     return "";
   Tensor block = session.getParameterBlock(info.name, rank);
   return {reinterpret_cast<const char *>(block.data.get()),
           static_cast<size_t>(block.getNumBytes())};
-}
-
-static size_t getLargestBlock(const TensorInfo &info) {
-  int64_t bytes = 0;
-  for (size_t rank = 0; rank < info.shards.size(); ++rank)
-    bytes = std::max(bytes, info.getShardBytes(rank));
-  return bytes;
-}
-
-static Tensor unpackBlocks(const Manifest &manifest, const TensorInfo &info,
-                           const std::vector<std::string> &blocks) {
-  Tensor whole{info.dtype, info.shape, nullptr};
-  std::shared_ptr<std::byte> data = allocateAligned(whole.getNumBytes());
-  for (int64_t rank : getOwners(manifest, info)) {
-    if (static_cast<int64_t>(blocks[rank].size()) != info.getShardBytes(rank))
-      throw executionError("rank " + std::to_string(rank) + " has " +
-                           std::to_string(blocks[rank].size()) + " bytes of '" +
-                           info.name + "' where its block has " +
-                           std::to_string(info.getShardBytes(rank)) +
-                           ": it runs another program");
-    writeBlock(info.shape, info.shards[rank], byteWidth(info.dtype),
-               reinterpret_cast<const std::byte *>(blocks[rank].data()),
-               data.get());
-  }
-  whole.data = data;
-  return whole;
 }
 
 void Connection::withParameters(const Session &session,
@@ -112,7 +75,7 @@ void Connection::withParameters(const Session &session,
       const TensorInfo &info = getParameter(manifest, name);
       std::lock_guard<std::mutex> lock(mutex);
       rendezvous.broadcast(name, maxName);
-      return unpackBlocks(manifest, info,
+      return unpackBlocks(info,
                           rendezvous.gather(packBlock(session, info, rank),
                                             getLargestBlock(info)));
     });

@@ -4,6 +4,8 @@
 #include "tprt/Session.h"
 
 #include "cuda/CudaDevice.h"
+#include "exec/GatherBlocks.h"
+#include "exec/OutputsOfRank.h"
 #include "exec/RankThreads.h"
 #include "exec/ShardedTensors.h"
 #include "support/Cores.h"
@@ -34,41 +36,7 @@ struct ProgramState {
   std::shared_ptr<void> captured = {};
 };
 
-/// The outputs of one rank, in its device's memory.
-class OutputsOfRank final : public RankOutputs {
-public:
-  OutputsOfRank(Device &device, Communicator &communicator,
-                const Program &program, const std::vector<void *> &blocks)
-      : device(device), communicator(communicator), program(program),
-        blocks(blocks) {}
-
-  int64_t getRank() const override { return communicator.getRank(); }
-  const std::byte *read(size_t index, int64_t first, int64_t count) override {
-    Dtype dtype = program.outputs[index].dtype;
-    const std::byte *src = static_cast<const std::byte *>(blocks[index]) +
-                           first * byteWidth(dtype);
-    if (device.sharesHostMemory())
-      return src;
-    host.resize(count * byteWidth(dtype));
-    device.read(src, dtype, {count}, makeBox({0}, {count}), host.data());
-    return host.data();
-  }
-  std::vector<std::string> exchange(const std::string &mine,
-                                    size_t limit) override {
-    return communicator.exchange(mine, limit);
-  }
-
-private:
-  Device &device;
-  Communicator &communicator;
-  const Program &program;
-  const std::vector<void *> &blocks;
-  std::vector<std::byte> host; ///< what has been read
-};
-
 } // namespace
-
-RankOutputs::~RankOutputs() = default;
 
 static std::shared_ptr<Device> makeDevice(const Artifact &artifact,
                                           const CudaOptions &options,
@@ -103,8 +71,12 @@ struct Session::Impl {
       std::make_shared<GemmChoices>(); ///< of all ranks
 
   const Manifest &getManifest() const { return artifact->getManifest(); }
+  bool hostsAll() const {
+    return static_cast<int64_t>(ranks.size()) == getManifest().worldSize;
+  }
   void setProgram(const Program &chosen);
   void makeTeam();
+  void runTeam(const RankThreads::Work &work);
   void dropTeam();
   void nameConstants();
   void runProgram(tprt_rank &rank);
@@ -165,6 +137,18 @@ void Session::Impl::makeTeam() {
       arena = device->allocate(bytes);
   }
   nameConstants();
+}
+
+/// Calls `work` for each rank of this process, in its thread.
+void Session::Impl::runTeam(const RankThreads::Work &work) {
+  if (!threads)
+    makeTeam();
+  try {
+    threads->run(work);
+  } catch (const Error &) {
+    dropTeam();
+    throw;
+  }
 }
 
 void Session::Impl::dropTeam() {
@@ -333,6 +317,8 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
     rank.stream->setProgram(program - manifest.programs.data());
   if (manifest.programs.size() > 1)
     rank.communicator.agree("the program", program->name);
+  if (!options.agreement.empty())
+    rank.communicator.agreeOnAll(options.agreement);
   for (int64_t i = 0; i < options.warmup + options.repeat; ++i) {
     // A rank alone in its process replays without asking the others: its
     // collectives wait for the other ranks' collectives, and it polls for
@@ -368,11 +354,13 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
     if (keepsTime)
       state->isWarm = isReady; // the others read it after the next barrier
   }
-  if (options.useOutputs) {
-    OutputsOfRank outputs(*device, rank.communicator, *program,
-                          state->ranks[id].outputs);
+  OutputsOfRank outputs(*device, rank.communicator, *program,
+                        state->ranks[id].outputs);
+  if (options.useOutputs)
     options.useOutputs(outputs);
-  }
+  else if (options.gathersOutputs && !hostsAll())
+    if (TensorMap whole = outputs.gather(); id == ranks.front())
+      result.outputs = std::move(whole);
   result.counts[id] = state->ranks[id].counts;
 }
 
@@ -426,10 +414,8 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   GemmOptions gemm = impl->options.gemm;
   if (gemm.file.empty())
     gemm.file = impl->artifact->getPath() + ".gemm.json";
-  bool hostsAll =
-      static_cast<int64_t>(impl->ranks.size()) == manifest.worldSize;
   impl->device =
-      makeDevice(*impl->artifact, impl->options.cuda, gemm, hostsAll);
+      makeDevice(*impl->artifact, impl->options.cuda, gemm, impl->hostsAll());
   impl->parameters = ShardedTensors(manifest.parameters, manifest.worldSize,
                                     impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
@@ -443,8 +429,8 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
   impl->announced.resize(manifest.worldSize);
   if (!impl->device->sharesHostMemory())
     return;
-  impl->gemms = std::make_shared<GemmChoices>(
-      chooseGemms(manifest, gemm, countThreadsOfRank(manifest), hostsAll));
+  impl->gemms = std::make_shared<GemmChoices>(chooseGemms(
+      manifest, gemm, countThreadsOfRank(manifest), impl->hostsAll()));
 }
 
 Session::~Session() = default;
@@ -481,23 +467,16 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
     impl->state->inputs.set(i, padded.at(program.inputs[i].name));
 
   result.counts.resize(manifest.worldSize);
-  if (!impl->threads)
-    impl->makeTeam();
   if (options.recording)
     options.recording->ranks.resize(manifest.worldSize);
-  try {
-    impl->threads->run(
-        [&](tprt_rank &rank) { impl->runRank(rank, options, result); });
-  } catch (const Error &) {
-    impl->dropTeam();
-    throw;
-  }
+  impl->runTeam([&](tprt_rank &rank) { impl->runRank(rank, options, result); });
   if (options.recording)
     options.recording->numRuns += options.repeat;
   impl->communication =
       impl->threads->getCommunicators().front()->getDescription();
   if (!options.useOutputs) {
-    impl->gatherOutputs(result);
+    if (!options.gathersOutputs || impl->hostsAll())
+      impl->gatherOutputs(result);
     result.outputs = cutOutputs(result.choice, std::move(result.outputs));
   }
   if (options.keepBlocks)
@@ -513,6 +492,23 @@ Tensor Session::getParameter(const std::string &name) const {
   throw executionError("the ranks of this process hold only a part of "
                        "parameter '" +
                        name + "'");
+}
+
+Tensor Session::gatherParameter(const std::string &name) {
+  if (impl->hostsAll())
+    return getParameter(name);
+  size_t index = getIndex(getManifest().parameters, name);
+  Tensor whole;
+  impl->runTeam([&](tprt_rank &rank) {
+    int64_t id = rank.communicator.getRank();
+    Tensor block = impl->parameters.getBlock(index, id);
+    Tensor gathered = gatherBlocks(
+        rank.communicator, getManifest().parameters[index],
+        {block.data.get(), static_cast<size_t>(block.getNumBytes())});
+    if (id == impl->ranks.front())
+      whole = gathered;
+  });
+  return whole;
 }
 
 const std::vector<int64_t> &Session::getRanks() const { return impl->ranks; }

@@ -45,7 +45,9 @@ public:
   std::string getDescription() const override;
   std::string describeActivity() const override;
   void poll() override;
-  void agree(const std::string &what, const std::string &value) override;
+  void agree(const std::string &what, const std::string &value) override {
+    agreeByExchange(what, value);
+  }
   std::vector<std::string> exchange(const std::string &mine,
                                     size_t limit) override;
   void barrier() override;
@@ -505,17 +507,6 @@ std::string NcclCommunicator::describeActivity() const {
            describeStopped();
   return "rank " + std::to_string(rank) + " is in or after " +
          describeCollective(manifest, id) + describeStopped();
-}
-
-void NcclCommunicator::agree(const std::string &what,
-                             const std::string &value) {
-  std::vector<std::string> all =
-      exchange(value, std::max<size_t>(value.size(), 4096));
-  for (size_t other = 1; other < all.size(); ++other)
-    if (all[other] != all[0])
-      throw executionError("the ranks don't agree on " + what + ": it is '" +
-                           all[0] + "' on rank 0, '" + all[other] +
-                           "' on rank " + std::to_string(other));
 }
 
 std::vector<std::string> NcclCommunicator::exchange(const std::string &mine,

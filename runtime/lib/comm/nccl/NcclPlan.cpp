@@ -60,36 +60,6 @@ ncclRedOp_t cuda::toNccl(Reduction reduction) {
   return ncclSum;
 }
 
-/// The boxes that this rank exchanges with each member, including itself.
-static void addBoxes(const Collective &collective, int64_t rank,
-                     const std::vector<int64_t> &group, NcclPlan &plan) {
-  int64_t width = byteWidth(collective.dtype);
-  Shape zero(collective.operandShapes[rank].size(), 0);
-  for (size_t p = 0; p < group.size(); ++p) {
-    for (const Transfer &transfer : getTransfers(collective, group[p])) {
-      int64_t bytes = numElements(transfer.size) * width;
-      if (transfer.from != rank || bytes == 0)
-        continue;
-      StridedCopy strided(transfer.size,
-                          {collective.operandShapes[rank], transfer.src},
-                          {transfer.size, zero});
-      plan.sent.push_back(
-          {static_cast<int64_t>(p), strided, plan.sentBytes, bytes});
-      plan.sentBytes += bytes;
-    }
-    for (const Transfer &transfer : getTransfers(collective, rank)) {
-      int64_t bytes = numElements(transfer.size) * width;
-      if (transfer.from != group[p] || bytes == 0)
-        continue;
-      StridedCopy strided(transfer.size, {transfer.size, zero},
-                          {collective.resultShapes[rank], transfer.dst});
-      plan.received.push_back(
-          {static_cast<int64_t>(p), strided, plan.receivedBytes, bytes});
-      plan.receivedBytes += bytes;
-    }
-  }
-}
-
 /// Whether blocks along `dim` follow each other in memory.
 static bool isOutermost(const Shape &shape, int64_t dim) {
   for (int64_t d = 0; d < dim; ++d)
@@ -130,6 +100,6 @@ NcclPlan cuda::makeNcclPlan(const Manifest &manifest, int64_t id,
   default:
     plan.sendsBoxes = true;
   }
-  addBoxes(c, rank, *group, plan);
+  static_cast<Boxes &>(plan) = makeBoxes(c, rank, *group);
   return plan;
 }

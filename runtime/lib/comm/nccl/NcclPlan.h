@@ -18,31 +18,22 @@
 #ifndef TPRT_LIB_COMM_NCCL_NCCLPLAN_H
 #define TPRT_LIB_COMM_NCCL_NCCLPLAN_H
 
+#include "comm/Boxes.h"
 #include "comm/nccl/Nccl.h"
-#include "support/StridedCopy.h"
 #include "tprt/Manifest.h"
 
 #include <optional>
 
 namespace tprt::cuda {
 
-/// A box that a rank sends or receives, and its position in staging memory.
-struct Box {
-  int64_t peer;        ///< position in the group
-  StridedCopy strided; ///< operand to staging, or staging to result
-  int64_t offset, bytes;
-};
-
 /// How one rank runs one collective.
-struct NcclPlan {
+struct NcclPlan : Boxes {
   ncclComm_t comm = nullptr; ///< of the rank's group; null: it is in none
   int64_t position = 0;      ///< in the group
   int64_t operandElements = 0, resultElements = 0;
   bool isDense = false; ///< NCCL's own collective needs no staging
   bool isEven = false;  ///< the members' blocks have one shape
   bool sendsBoxes = false;
-  std::vector<Box> sent, received;
-  int64_t sentBytes = 0, receivedBytes = 0;
   int64_t countedBytes =
       0; ///< received from others, as docs/Artifact.md counts
 };

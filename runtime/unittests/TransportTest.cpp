@@ -1,0 +1,171 @@
+//===- TransportTest.cpp - Ranks that exchange bytes ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// CollectiveTest.cpp has the collectives.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ranks.h"
+#include "TestUtils.h"
+#include "ThreadTransport.h"
+#include "TrainPrograms.h"
+
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::test;
+
+using Body = std::function<void(Communicator &)>;
+
+static std::vector<std::string> runOn(const Manifest &manifest, Body body) {
+  return runRanks(manifest, {}, std::move(body), &getTransportBackend());
+}
+
+static Manifest makeSum(int64_t worldSize,
+                        std::vector<std::vector<int64_t>> groups) {
+  Collective c{.kind = CollectiveKind::AllReduce, .dtype = Dtype::F32};
+  c.operandShapes = c.resultShapes = std::vector<Shape>(worldSize, Shape{3000});
+  c.groups = std::move(groups);
+  c.fqn = "down";
+  return makeManifest(worldSize, {c});
+}
+
+/// Sums have the bits of the `local` backend, also where the group isn't in the
+/// order of the ranks.
+TEST(Transport, SumsLikeLocal) {
+  for (const std::vector<int64_t> &group :
+       {std::vector<int64_t>{1, 0}, {2, 0, 1}, {3, 1, 0, 2}}) {
+    int64_t n = group.size();
+    Manifest manifest = makeSum(n, {group});
+    auto sum = [&](const Backend *backend) {
+      std::vector<std::vector<float>> sums(n, std::vector<float>(3000));
+      runRanks(
+          manifest, {},
+          [&](Communicator &communicator) {
+            int64_t rank = communicator.getRank();
+            std::vector<float> operand(3000);
+            for (int64_t i = 0; i < 3000; ++i)
+              operand[i] = std::ldexp(1.0f + static_cast<float>(i) / 3000,
+                                      rank * 20 - 10) *
+                           (rank == 1 ? -1.0f : 1.0f);
+            communicator.run(
+                0, reinterpret_cast<const std::byte *>(operand.data()),
+                reinterpret_cast<std::byte *>(sums[rank].data()));
+          },
+          backend);
+      return sums;
+    };
+    EXPECT_EQ(sum(&getTransportBackend()), sum(findBackend("local")));
+  }
+}
+
+TEST(Transport, RefusesRanksOutsideOfTheGroups) {
+  std::vector<std::string> errors =
+      runOn(makeSum(3, {{0, 1}}), [](Communicator &communicator) {
+        std::vector<std::byte> data(12000);
+        communicator.run(0, data.data(), data.data());
+      });
+  EXPECT_EQ(errors, (std::vector<std::string>{
+                        "", "",
+                        "rank 2 is in no group of collective 0 (all_reduce of "
+                        "'down')"}));
+}
+
+TEST(Transport, AbortsTheOthersNowAndLater) {
+  std::vector<std::string> errors =
+      runOn(makeSum(3, {{0, 1, 2}}), [](Communicator &communicator) {
+        if (communicator.getRank() == 1)
+          communicator.abort("rank 1 failed: out of memory");
+        std::vector<std::byte> data(12000);
+        auto run = [&] { communicator.run(0, data.data(), data.data()); };
+        EXPECT_EQ(errorOf(run), "rank 1 failed: out of memory");
+        EXPECT_EQ(errorOf([&] { communicator.barrier(); }),
+                  "rank 1 failed: out of memory");
+      });
+  EXPECT_EQ(errors, std::vector<std::string>(3));
+}
+
+TEST(Transport, ExchangesContributionsOfAnySize) {
+  runOn(makeManifest(3, {}), [](Communicator &communicator) {
+    std::string mine(2 * communicator.getRank(), 'x');
+    EXPECT_EQ(communicator.exchange(mine, 4),
+              (std::vector<std::string>{"", "xx", "xxxx"}));
+    EXPECT_EQ(errorOf([&] { communicator.exchange(mine, 3); }),
+              "rank 2 gives 4 bytes where at most 3 are expected: it runs "
+              "another program");
+  });
+}
+
+TEST(Transport, FindsRanksThatRunSomethingElse) {
+  std::vector<std::string> errors =
+      runOn(makeManifest(2, {}), [](Communicator &communicator) {
+        if (communicator.getRank() == 0)
+          communicator.barrier();
+        else
+          communicator.exchange("", 0);
+      });
+  EXPECT_EQ(errors[0], "the ranks' programs don't match: rank 0 and rank 1 "
+                       "make different calls");
+  EXPECT_EQ(errors[1], "the ranks' programs don't match: rank 1 and rank 0 "
+                       "make different calls");
+}
+
+TEST(Transport, AgreesOnSeveralValues) {
+  runOn(makeManifest(2, {}), [](Communicator &communicator) {
+    std::string rank = std::to_string(communicator.getRank());
+    communicator.agreeOnAll({{"the program", "a"}, {"the input 'x'", "b"}});
+    EXPECT_EQ(errorOf([&] {
+                communicator.agreeOnAll(
+                    {{"the program", "a"}, {"the input 'x'", rank}});
+              }),
+              "the ranks don't agree on the input 'x': it is '0' on rank 0, "
+              "'1' on rank 1");
+  });
+}
+
+/// Sessions that run one rank each compute what one session of all ranks does.
+TEST(Transport, RunsSessionsOfOneRank) {
+  Session whole(loadTrainProgram("train.3"), makeRegressionWeights());
+  TensorMap batch = makeRegressionData(8);
+  RunResult expected = whole.run(batch, {.repeat = 3});
+  auto transports = makeThreadTransports(3);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      SessionOptions options;
+      options.backend = "transport";
+      options.makeCommunicators = makeFactory(transports[rank]);
+      options.ranks = {rank};
+      Session session(loadTrainProgram("train.3"), makeRegressionWeights(),
+                      options);
+      RunOptions run{.repeat = 3, .gathersOutputs = true};
+      run.agreement = {{"the inputs", "x"}};
+      RunResult result = session.run(batch, run);
+      EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
+                getElements<float>(expected.outputs.at("loss")));
+      EXPECT_EQ(result.counts[rank], expected.counts[rank]);
+      EXPECT_EQ(errorOf([&] { session.getParameter("w"); }),
+                "the ranks of this process hold only a part of parameter 'w'");
+      for (const char *name : {"w", "b"})
+        EXPECT_EQ(getElements<float>(session.gatherParameter(name)),
+                  getElements<float>(whole.getParameter(name)));
+      run.agreement = {{"the inputs", rank == 2 ? "y" : "x"}};
+      EXPECT_NE(errorOf([&] { session.run(batch, run); })
+                    .find("the ranks don't agree on the inputs: it is 'x' on "
+                          "rank 0, 'y' on rank 2"),
+                std::string::npos);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST(Transport, NeedsAProcessForEachRank) {
+  std::shared_ptr<Transport> transport = makeThreadTransports(2).front();
+  EXPECT_EQ(errorOf([&] { makeFactory(transport)(makeManifest(4, {}), {}); }),
+            "the program has 4 ranks, but there are 2 processes");
+  Manifest forCuda = makeManifest(2, {});
+  forCuda.isForCuda = true;
+  EXPECT_EQ(errorOf([&] { makeFactory(transport)(forCuda, {}); }),
+            "the program is for CUDA devices, and its ranks exchange data of "
+            "the host's memory");
+}
