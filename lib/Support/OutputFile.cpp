@@ -196,7 +196,7 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
   return file;
 }
 
-OutputFile::OutputFile(OutputFile &&other)
+OutputFile::OutputFile(OutputFile &&other) noexcept
     : path(std::move(other.path)), target(std::move(other.target)),
       aside(std::exchange(other.aside, std::nullopt)),
       stream(std::move(other.stream)) {}

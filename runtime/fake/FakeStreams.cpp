@@ -170,7 +170,7 @@ EXPORT cuEventDestroy_v2(CUevent event) {
     return result;
   removeLive(event);
   // Keeps the event, because enqueued work may still record it.
-  static std::vector<std::unique_ptr<CUevent_st>> destroyed;
+  static auto &destroyed = *new std::vector<std::unique_ptr<CUevent_st>>;
   destroyed.emplace_back(event);
   return CUDA_SUCCESS;
 }

@@ -29,7 +29,7 @@ public:
   /// Fails if no file can be written there, for instance because `path` is a
   /// folder.
   static llvm::Expected<OutputFile> create(StringRef path);
-  OutputFile(OutputFile &&other);
+  OutputFile(OutputFile &&other) noexcept;
   OutputFile &operator=(OutputFile &&) = delete;
   ~OutputFile();
 
