@@ -459,6 +459,37 @@ class Threads(unittest.TestCase):
             compare(module(X[:2]), expected[:2])
             compare(calls[0].result(), expected)
 
+    @torch.no_grad()
+    def test_hooks_while_a_thread_exports(self):
+        """Of the module that is exported, of one that is parallelized, too, and of one of PyTorch."""
+        entered = threading.Event()
+
+        def enter(_, args):
+            entered.set()
+            time.sleep(0.1)  # the thread that exports goes on meanwhile
+            return (args[0] * 3,)
+
+        def add_hooks(module):
+            module.register_forward_pre_hook(enter)
+            module.register_forward_hook(lambda _, args, output: output + 1)
+            return module
+
+        expected = add_hooks(make(MLP))
+        for kind in ("same", "parallelized", "eager"):
+            module, calls = add_hooks(parallelize(make(Observed))), []
+            callee = {"same": module, "parallelized": add_hooks(parallelize(make(MLP))), "eager": expected}[kind]
+
+            def start_call():
+                if not calls:
+                    entered.clear()
+                    calls.append(pool.submit(torch.no_grad()(callee), X))
+                    entered.wait(0.2)  # the call of the same module waits for the export
+
+            module.observe = start_call
+            with self.subTest(kind), concurrent.futures.ThreadPoolExecutor(1) as pool:
+                compare(module(X[:2]), expected(X[:2]))
+                compare(calls[0].result(), expected(X))
+
     def test_calls_while_another_thread_compiles(self):
         module, kinds, failures = parallelize(make(MLP)), [], []
         with torch.no_grad():
