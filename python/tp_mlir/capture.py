@@ -27,6 +27,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _native, hooks
+from .derivatives import Derivatives, recorded
 from .errors import CaptureError, InputError, UnsupportedError
 from .huggingface import register_caches
 from .signatures import ordered
@@ -98,6 +99,10 @@ class Captured:
     arguments: Structure
     """Positional arguments and keywords."""
     output: Structure
+    derivatives: Derivatives
+    """What autograd differentiates."""
+    required: tuple[tuple[str, ...], tuple[bool, ...]]
+    """The parameters and the inputs that required gradients then."""
 
 
 def is_capturing() -> bool:
@@ -122,9 +127,30 @@ def _exporting(module: torch.nn.Module, called: torch.nn.Module) -> Iterator[Non
         stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
         stack.enter_context(hooks.removed(called))
+        stack.enter_context(_with_parameters(module))
+        # Those of the caller, as of torch.utils.checkpoint, are for the tensors of its own graph.
+        stack.enter_context(torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor))
         stack.callback(setattr, _thread, "is_capturing", is_capturing())
         _thread.is_capturing = True
         yield
+
+
+@contextlib.contextmanager
+def _with_parameters(module: torch.nn.Module) -> Iterator[None]:
+    """While in it, tensors that torch.func.functional_call has put in the places of parameters are parameters."""
+    made, replaced = {}, []
+    for inner in module.modules():
+        for name, tensor in inner._parameters.items():
+            if tensor is not None and not isinstance(tensor, torch.nn.Parameter):
+                replaced.append((inner._parameters, name, tensor))
+                made.setdefault(id(tensor), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
+    for kept, name, tensor in replaced:
+        kept[name] = made[id(tensor)]
+    try:
+        yield
+    finally:
+        for kept, name, tensor in replaced:
+            kept[name] = tensor
 
 
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
@@ -136,22 +162,17 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
 
     :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
     :raises InputError: a tensor isn't in the host's memory.
-    :raises UnsupportedError: autocast is active, or a module inside has a hook."""
+    :raises UnsupportedError: autocast or a transform of torch.func is active, or a module inside has a hook."""
     name = name or get_class_name(module)
     called = called or module
-    check_autocast()
+    check_context()
     check_tensors(module, args, kwargs)
     hooks.check(((fqn, inner) for fqn, inner in called.named_modules() if inner is not called), get_class_name(called))
     register_caches()
     with _exporting(module, called):
         signature = Signature(module.forward)
         signature.flatten(args, kwargs)
-        try:
-            with ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures:
-                examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
-                program = torch.export.export(module, *examples, strict=False)
-        except Exception as error:
-            raise _explain(error, name) from error
+        program, signatures, derivatives = _export(module, args, kwargs, name, has_signatures, signature)
         for spec in program.graph_signature.output_specs:
             if spec.kind.name == "USER_INPUT_MUTATION":
                 raise _refuse_write(name, f"the model writes its input '{spec.target}'")
@@ -169,7 +190,27 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     order = signature.order(args, kwargs)
     inputs = [order[i] for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     arguments = Structure(spec, [(False, None) if isinstance(leaf, torch.Tensor) else (True, leaf) for leaf in leaves])
-    return Captured(_import(archive, signatures, name), inputs, arguments, output)
+    required = (tuple(fqn for fqn, parameter in module.named_parameters() if parameter.requires_grad),
+                tuple(leaf.requires_grad for leaf in leaves if isinstance(leaf, torch.Tensor)))
+    return Captured(_import(archive, signatures, name), inputs, arguments, output, derivatives, required)
+
+
+def differentiate(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, has_signatures: bool = True) -> Derivatives:
+    """What `capture` finds about gradients, without the program: for tensors that require others than when it was captured."""
+    with _exporting(module, module):
+        return _export(module, args, kwargs, get_class_name(module), has_signatures, Signature(module.forward))[2]
+
+
+def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], name: str, has_signatures: bool,
+            signature: Signature) -> tuple[torch.export.ExportedProgram, dict[str, Any], Derivatives]:
+    """The program of PyTorch, the arguments of the modules, and what autograd does."""
+    examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
+    try:
+        with (ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures,
+              recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives):
+            return torch.export.export(module, *examples, strict=False), signatures, derivatives
+    except Exception as error:
+        raise _explain(error, name) from error
 
 
 def _get_children(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
@@ -192,8 +233,11 @@ def get_class_name(module: torch.nn.Module) -> str:
     return getattr(type(module), "written_class", type(module)).__name__
 
 
-def check_autocast() -> None:
-    """:raises UnsupportedError: autocast is active."""
+def check_context() -> None:
+    """:raises UnsupportedError: autocast, or a transform of torch.func, is active."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        raise UnsupportedError("a transform of torch.func, such as vmap or grad, can't see into a program; call the module outside of it, "
+                               "and use backward() or torch.autograd.grad")
     if torch.is_autocast_enabled("cpu"):
         raise UnsupportedError("torch.autocast has no effect on a program; call the module outside of it, and convert the module instead, "
                                "as in model.to(torch.bfloat16), or give compute= to train_step")

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import autograd
-from .capture import Signature, capture, check_autocast, check_tensors, get_class_name, key_of
+from .capture import Signature, capture, check_context, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import Error, InputError
 from .executable import Bundle, Executable, Sharded, shard
@@ -53,8 +53,8 @@ class Dispatcher:
     def call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs the program for these arguments.
 
-        :raises UnsupportedError: autocast is active, or a module inside has a hook."""
-        check_autocast()
+        :raises UnsupportedError: autocast or a transform of torch.func is active, or a module inside has a hook."""
+        check_context()
         try:
             return self._call(module, args, kwargs)
         except Outdated:
@@ -124,7 +124,7 @@ class Dispatcher:
     def compile_examples(self, module: torch.nn.Module, examples: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> None:
         """Compiles for these arguments, to one artifact; others are errors from then on."""
         with self.lock:
-            check_autocast()
+            check_context()
             programs = {self._make_key(module, *example)[0]: self._shard(module, *example) for example in examples}
             self._add(module, programs)
             self._is_fixed = True
@@ -150,6 +150,10 @@ class Dispatcher:
                  for call in getattr(inner.__dict__.get("_tp_mlir"), "calls", ())]
         settings = join_settings([call for _, call in calls])
         return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel()), settings
+
+    def has(self, executable: Executable) -> bool:
+        """Whether the module is still what the program was made of, beside its weights and modes."""
+        return executable in self.executables and self._snapshot is not None and not self._snapshot.has_changed()
 
     def get_last(self) -> Executable:
         """The program that ran last, or the first one.

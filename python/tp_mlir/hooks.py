@@ -41,6 +41,18 @@ def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> No
                                            "what it does into the module's forward")
 
 
+def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
+    """:raises UnsupportedError: the optimizer, or a parameter that it has, has a hook."""
+    found = [hook for kind in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks") for hook in getattr(optimizer, kind).values()]
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+                found += (hooks or {}).values()
+    if found:
+        raise UnsupportedError(f"the optimizer of a training step, or one of its parameters, has the hook "
+                               f"{getattr(found[0], '__qualname__', found[0])!r}, which a program can't call; remove it")
+
+
 @contextlib.contextmanager
 def removed(called: torch.nn.Module) -> Iterator[None]:
     """While in it, `called` has no hooks, and the modules inside it have none of this package."""

@@ -59,14 +59,26 @@ def _get_short_name(file: str) -> str:
     return file if file.startswith("<") or relative.startswith("..") else relative
 
 
+def _find_frame() -> FrameType:
+    """The innermost frame of the user's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and os.path.abspath(frame.f_code.co_filename).startswith(_FOLDERS):
+        frame = frame.f_back
+    assert frame, "a call begins outside of this package"
+    return frame
+
+
+def find_line() -> str:
+    """The file and line that the user's code is at."""
+    frame = _find_frame()
+    return f"{_get_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
 class CallSite:
     """The call that the user's code is in."""
 
     def __init__(self) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame and os.path.abspath(frame.f_code.co_filename).startswith(_FOLDERS):
-            frame = frame.f_back
-        assert frame, "a call begins outside of this package"
+        frame = _find_frame()
         self.file = _get_short_name(frame.f_code.co_filename)
         self.tree = _parse(tuple(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
         line, _, column, _ = self.position = list(frame.f_code.co_positions())[frame.f_lasti // 2]

@@ -15,7 +15,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _native, hooks, optimizers
-from .capture import Captured, Signature, capture, check_autocast, check_tensors, get_class_name, key_of
+from .capture import Captured, Signature, capture, check_context, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import CompileError, Error, InputError, PlanError
 from .executable import Bundle, Executable, shard
@@ -92,8 +92,8 @@ class TrainStep:
         """Trains with one batch: the arguments of the module, and the loss's target.
 
         :raises InputError: the arguments don't fit, a learning rate has been changed, or the schedule has ended.
-        :raises UnsupportedError: autocast is active, or the module has a hook."""
-        check_autocast()
+        :raises UnsupportedError: autocast or a transform of torch.func is active, or the module has a hook."""
+        check_context()
         with self._lock:
             if optimizers.get_learning_rates(self.optimizer) != self._rates and not self._is_scheduled:
                 raise InputError(f"the optimizer's learning rates were {self._rates} when the step was made, and are "
@@ -124,6 +124,7 @@ class TrainStep:
     def _look(self) -> None:
         """Forgets the programs if the module or the optimizer doesn't fit them any more."""
         hooks.check([("", self.module)], f"{get_class_name(self.module)}, of which a training step is made,")
+        hooks.check_optimizer(self.optimizer)
         hyperparameters = optimizers.get_hyperparameters(self.optimizer, is_scheduled=self._is_scheduled)
         if self._snapshot is None or self._snapshot.has_changed() or hyperparameters != self._hyperparameters:
             self._clear()
@@ -167,7 +168,7 @@ class TrainStep:
     def compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Compiles for the shapes of these arguments, without running."""
         with self._lock:
-            check_autocast()
+            check_context()
             self._look()
             leaves, spec = self._signature.flatten(args, kwargs)
             key = self._make_key(leaves, spec)
@@ -176,6 +177,7 @@ class TrainStep:
 
     def _compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[int]]:
         captured = capture(self.module, *self._take_part(args, kwargs))
+        captured.derivatives.check(get_class_name(self.module))
         known = captured.program.weights.keys()
         self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
         dispatcher = self.module.__dict__["_tp_mlir"]
