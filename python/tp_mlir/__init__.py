@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 # Names are imported when they are used: `import tp_mlir` loads neither PyTorch nor the compiler.
 _NAMES = {
     "errors": ("CaptureError", "CompileError", "Diagnostic", "Error", "ExecutionError", "InputError", "MeshError", "PlanError",
-               "UnsupportedError"),
+               "UnsupportedError", "WeightError"),
     "mesh": ("DeviceMesh", "init_device_mesh"),
     "placements": ("Partial", "Placement", "Replicate", "Shard", "_StridedShard"),
     "styles": ("ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .auto import auto_plan
     from .contexts import implicit_replication, loss_parallel
     from .errors import (CaptureError, CompileError, Diagnostic, Error, ExecutionError, InputError, MeshError, PlanError,
-                         UnsupportedError)
+                         UnsupportedError, WeightError)
     from .mesh import DeviceMesh, init_device_mesh
     from .module import (DistributedDataParallel, FullyShardedDataParallel, ParallelModule, fully_shard, load,
                          parallelize_module, replicate)

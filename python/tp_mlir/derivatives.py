@@ -33,6 +33,8 @@ class Derivatives:
     of `Signature.flatten`."""
     problems: list[str] = dataclasses.field(default_factory=list)
     """What the gradients of a program would lack."""
+    written: list[int] = dataclasses.field(default_factory=list)
+    """The numbers of the arguments that the forward writes to."""
 
     def check(self, name: str) -> None:
         """:raises UnsupportedError: the gradients of the program, of a module `name`, would differ from PyTorch's."""
@@ -49,12 +51,15 @@ def recorded(module: torch.nn.Module, flatten: Callable[[Sequence[Any], Mapping[
     @functools.wraps(inner)
     def forward(*args: Any, **kwargs: Any) -> Any:
         derivatives.problems.clear()
-        leaves: dict[int, int | str] = {id(leaf): i for i, leaf in enumerate(flatten(args, kwargs)) if isinstance(leaf, torch.Tensor)}
+        arguments = {i: leaf for i, leaf in enumerate(flatten(args, kwargs)) if isinstance(leaf, torch.Tensor)}
+        versions = {i: leaf._version for i, leaf in arguments.items()}
+        leaves: dict[int, int | str] = {id(leaf): i for i, leaf in arguments.items()}
         leaves |= {id(parameter): name for name, parameter in module.named_parameters()}
         with _Watch(derivatives):
             result = inner(*args, **kwargs)
         derivatives.outputs = [_find_leaves(leaf, leaves, derivatives.problems) for leaf in pytree.tree_leaves(result)
                                if isinstance(leaf, torch.Tensor)]
+        derivatives.written = [i for i, leaf in arguments.items() if leaf._version != versions[i]]
         return result
 
     module.forward = forward

@@ -149,7 +149,8 @@ class Dispatcher:
         calls = [(fqn, call) for fqn, inner in module.named_modules()
                  for call in getattr(inner.__dict__.get("_tp_mlir"), "calls", ())]
         settings = join_settings([call for _, call in calls])
-        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel()), settings
+        names = {name for kept in (module.named_modules(), module.named_parameters(), module.named_buffers()) for name, _ in kept}
+        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel(), names=names), settings
 
     def has(self, executable: Executable) -> bool:
         """Whether the module is still what the program was made of, beside its weights and modes."""

@@ -38,7 +38,7 @@ def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> No
                     place = f"the module '{fqn}' in {name}" if fqn else name
                     raise UnsupportedError(f"{place} has the {kind[1:-1].replace('_', ' ')} {getattr(hook, '__qualname__', hook)!r}, which "
                                            "a program can't call; only the module that is called may have hooks. Remove it, or write "
-                                           "what it does into the module's forward")
+                                           "what it does into the module's forward", fqn=fqn)
 
 
 def check_optimizer(optimizer: torch.optim.Optimizer) -> None:

@@ -118,10 +118,11 @@ def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
     """Makes `module` a ParallelModule, if it isn't one, and keeps the call."""
     if not isinstance(module, ParallelModule):
         if isinstance(module, torch.jit.ScriptModule):
-            raise UnsupportedError(f"{call.place}: {type(module).__name__} is compiled by TorchScript; use the module that it was made of")
+            raise UnsupportedError(f"{type(module).__name__} is compiled by TorchScript; use the module that it was made of",
+                                   place=call.place, fqn="")
         if "forward" in vars(module):
-            raise UnsupportedError(f"{call.place}: an instance of {type(module).__name__} has a forward of its own, set as an attribute, "
-                                   "which can't be replaced; define forward in a class")
+            raise UnsupportedError(f"an instance of {type(module).__name__} has a forward of its own, set as an attribute, which can't be "
+                                   "replaced; define forward in a class", place=call.place, fqn="")
         module.__class__ = make_parallel_class(type(module))
         module.__dict__["_tp_mlir"] = Dispatcher()
     dispatcher = _get_dispatcher(module)
@@ -214,7 +215,7 @@ def _add_data_call(module: torch.nn.Module, mesh: Any, style: str, reshard_after
                    batch: Mapping[str, int] | None) -> torch.nn.Module:
     place = CallSite().place
     if not isinstance(module, torch.nn.Module):
-        raise UnsupportedError(f"{place}: {style} takes one module; found {type(module).__name__}. Call it for each module")
+        raise UnsupportedError(f"{style} takes one module; found {type(module).__name__}. Call it for each module", place=place)
     mesh = read_mesh(mesh)
     check_data_mesh(mesh, style, place)
     _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
@@ -229,7 +230,7 @@ def _refuse(function: str, options: Mapping[str, Any], theirs: Any = None) -> No
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if theirs and (value is None or _is_same(value, defaults[name].default)):
             continue
-        raise UnsupportedError(f"{CallSite().place}: {function} doesn't support {name}={value!r}")
+        raise UnsupportedError(f"{function} doesn't support {name}={value!r}", place=CallSite().place)
 
 
 def fully_shard(module: torch.nn.Module, *, mesh: Any = None, reshard_after_forward: bool | int | None = None,

@@ -16,7 +16,7 @@ import torch
 
 from . import hooks
 from .capture import get_class_name
-from .errors import InputError
+from .errors import WeightError
 
 _is_training = operator.attrgetter("training")
 _get_version = operator.attrgetter("_version")
@@ -73,8 +73,8 @@ class Snapshot:
         tensors = [tensor for *_, tensor in self._constants]
         for _, key, tensor in self._constants:
             if tensor.is_inference():
-                raise InputError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
-                                 "PyTorch doesn't count the writes to it; make the module outside of it")
+                raise WeightError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
+                                  "PyTorch doesn't count the writes to it; make the module outside of it")
         self._seen = list(map(_get_version, tensors)), list(map(_get_pointer, tensors))
 
     def _have_constants_changed(self) -> bool:

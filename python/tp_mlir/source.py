@@ -74,6 +74,11 @@ def find_line() -> str:
     return f"{_get_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
+def is_users(file: str) -> bool:
+    """Whether a file, or what Python calls so, is the user's code."""
+    return not file.startswith("<") and not os.path.abspath(file).startswith(_FOLDERS)
+
+
 class CallSite:
     """The call that the user's code is in."""
 

@@ -176,13 +176,13 @@ class TrainStep:
             self._activate(self._executables[key][0])
 
     def _compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[int]]:
-        captured = capture(self.module, *self._take_part(args, kwargs))
+        captured = capture(self.module, *self._take_part(args, kwargs), is_step=True)
         captured.derivatives.check(get_class_name(self.module))
         known = captured.program.weights.keys()
         self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
         dispatcher = self.module.__dict__["_tp_mlir"]
         base, common = dispatcher.write_plan(self.module)
-        plan = _TrainingPlan(base.text, base.places, base.layout, call=self._place)
+        plan = _TrainingPlan(base.text, base.places, base.layout, base.names, call=self._place)
         options = {**common.options, "train": _FILE}
         sharded = shard(captured, plan, options, files={_FILE: self._write_settings(captured)})
         executable = Bundle([sharded], collect_tensors(self.module), cpu=common.cpu).executables[0]
