@@ -12,6 +12,7 @@ import time
 import unittest
 import unittest.mock
 import warnings
+import weakref
 
 import torch
 import torch.nn.functional as F
@@ -159,6 +160,17 @@ class Hooks(unittest.TestCase):
                 model(X)
         handle.remove()
         compare(module(X), make(MLP)(X))
+
+
+    def test_hooks_of_all_modules(self):
+        module = parallelize(make(MLP))
+        for register in (nn.modules.module.register_module_forward_pre_hook, nn.modules.module.register_module_forward_hook,
+                         nn.modules.module.register_module_full_backward_hook):
+            handle = register(lambda *_: None)
+            with self.assertRaisesRegex(tp.UnsupportedError, "is a hook of all modules"):
+                module(X)
+            handle.remove()
+            compare(module(X), make(MLP)(X))
 
 
 class Modules(unittest.TestCase):
@@ -373,6 +385,54 @@ class Training(unittest.TestCase):
 
     def test_emptied_state(self):
         self.check(lambda model, optimizer: optimizer.load_state_dict(torch.optim.AdamW(model.parameters(), lr=1e-2).state_dict()))
+
+    def test_state_that_is_read_and_written(self):
+        states = []
+        self.check(lambda _, optimizer: states.append({name: value.clone() for values in optimizer.state.values()
+                                                       for name, value in values.items()}))
+        self.assertEqual(len(states[0]), 3)
+        for name, value in states[1].items():
+            compare(states[0][name], value, 1e-4)
+        self.check(lambda _, optimizer: optimizer.state.clear())
+        self.check(lambda _, optimizer: setattr(optimizer, "state", collections.defaultdict(dict)))
+        self.check(lambda _, optimizer: [values["exp_avg"].zero_() for values in optimizer.state.values()])
+        with self.assertRaisesRegex(tp.UnsupportedError, r"different numbers of steps: \[0, 2\]"):
+            self.check(lambda model, optimizer: optimizer.state.pop(model.up.weight))
+
+    def test_state_that_is_emptied_under_a_schedule(self):
+        module = make(MLP)
+        optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2)
+        step = tp.train_step(module, MESH, PLAN, loss="mse", optimizer=optimizer,
+                             schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4))
+        step(X, target=X)
+        optimizer.state.clear()
+        for _ in range(2):
+            with self.assertRaisesRegex(tp.InputError, "has been changed from 1 steps to 0, and the schedule of a program follows these"):
+                step(X, target=X)
+
+    def test_garbage(self):
+        step, module, optimizer = self.make_step(update_module=False)
+        for _ in range(2):
+            step(X, target=X)
+        weak = weakref.ref(step)
+        del step
+        self.assertIsNone(weak())
+        expected = make(MLP)
+        other = torch.optim.AdamW(expected.parameters(), lr=1e-2)
+        self.step(expected, other), self.step(expected, other)
+        compare(module.up.weight, expected.up.weight, 1e-4)
+        self.assertEqual([values["step"] for values in optimizer.state.values()], [values["step"] for values in other.state.values()])
+        for hooks in (module._forward_pre_hooks, module._state_dict_pre_hooks, module._load_state_dict_pre_hooks,
+                      optimizer._optimizer_state_dict_pre_hooks, optimizer._optimizer_load_state_dict_post_hooks):
+            self.assertEqual(len(hooks), 0)
+
+    def test_refresh(self):
+        def write(model, _):
+            model.up.weight.data.add_(1)
+            if isinstance(model, tp.ParallelModule):
+                model.refresh()
+
+        self.check(write)
 
     def test_frozen_parameters(self):
         def freeze(model, optimizer):

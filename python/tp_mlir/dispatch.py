@@ -31,6 +31,8 @@ class Dispatcher:
         self.calls: list[Call] = []
         self.has_signatures = True  # whether the arguments of modules are known
         self.lock = threading.RLock()
+        self.program_revision = self.weight_revision = 0
+        """How often the programs and the weights were changed in ways that only the user knows, or the plan was."""
         self.clear()
 
     def clear(self) -> None:
@@ -84,9 +86,10 @@ class Dispatcher:
         """The modes of the module and those inside. Forgets the programs if they don't fit the module any more."""
         if self._snapshot is None or self._snapshot.has_changed():
             self.clear()
-            self._snapshot = Snapshot(module)
-            self._snapshot.check_hooks()
+            snapshot = Snapshot(module)
+            snapshot.check_hooks()
             self._signature = Signature(module.forward)
+            self._snapshot = snapshot
         return self._snapshot.get_modes()
 
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
@@ -164,7 +167,12 @@ class Dispatcher:
             raise Error("the module has no program yet: call it, or give example_inputs to parallelize_module")
         return self._last
 
+    def forget_programs(self) -> None:
+        self.program_revision += 1
+        self.clear()
+
     def forget_weights(self) -> None:
+        self.weight_revision += 1
         for executable in self.executables:
             executable.bundle.weights.forget()
 

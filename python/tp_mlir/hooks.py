@@ -15,6 +15,7 @@ from .huggingface import is_recorder
 
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _DICTIONARIES = (*KINDS, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+_GLOBAL = tuple(getattr(torch.nn.modules.module, f"_global{kind}") for kind in KINDS)
 _MARK = "_is_of_tp_mlir"
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -27,6 +28,14 @@ def mark_own(hook: _Hook) -> _Hook:
 
 def _is_foreign(hook: Any) -> bool:
     return not hasattr(hook, _MARK) and not is_recorder(hook)
+
+
+def check_global() -> None:
+    """:raises UnsupportedError: there are hooks of all modules."""
+    if any(_GLOBAL):
+        hook = next(hook for kind in _GLOBAL for hook in kind.values())
+        raise UnsupportedError(f"{getattr(hook, '__qualname__', hook)!r} is a hook of all modules, and a program can't call it for the modules "
+                               "inside it; remove it")
 
 
 def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> None:

@@ -77,7 +77,7 @@ class ParallelModule(torch.nn.Module):
         dispatcher = _get_dispatcher(self)
         with dispatcher.lock:
             if programs:
-                dispatcher.clear()
+                dispatcher.forget_programs()
             dispatcher.forget_weights()
 
 
@@ -127,7 +127,7 @@ def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
         module.__dict__["_tp_mlir"] = Dispatcher()
     dispatcher = _get_dispatcher(module)
     dispatcher.calls.append(call)
-    dispatcher.clear()
+    dispatcher.forget_programs()
     return dispatcher
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -175,3 +176,31 @@ def write_state(optimizer: torch.optim.Optimizer, names: Mapping[int, str], stat
             values = {key: state[f"optimizer.{key}.{name}"] for key in STATE if f"optimizer.{key}.{name}" in state}
             if values and step:
                 optimizer.state[parameter] = values if "momentum_buffer" in values else {"step": step.clone(), **values}
+
+
+class SharedState(collections.defaultdict[Any, Any]):
+    """The `state` of an optimizer while programs have it: `show` brings it here before anyone looks at it."""
+
+    def __init__(self, show: Callable[[], None], values: Mapping[Any, Any]) -> None:
+        super().__init__(dict, values)
+        self.show = show
+
+    def __reduce__(self) -> Any:  # a copy has the values of now
+        self.show()
+        return collections.defaultdict, (dict, dict(super().items()))
+
+
+def _show_before(name: str) -> Callable[..., Any]:
+    method = getattr(collections.defaultdict, name)
+
+    @functools.wraps(method)
+    def access(self: SharedState, *args: Any, **kwargs: Any) -> Any:
+        self.show()
+        return method(self, *args, **kwargs)
+
+    return access
+
+
+for _name in ("__contains__", "__delitem__", "__eq__", "__getitem__", "__ior__", "__iter__", "__len__", "__or__", "__repr__", "__ror__",
+              "__setitem__", "clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"):
+    setattr(SharedState, _name, _show_before(_name))

@@ -59,7 +59,8 @@ class Snapshot:
                 or bool(self._constants) and self._have_constants_changed())
 
     def check_hooks(self) -> None:
-        """:raises UnsupportedError: a module inside has a hook."""
+        """:raises UnsupportedError: a module inside has a hook, or all modules have."""
+        hooks.check_global()
         found = list(_flatten(self._hooks))  # numbers that PyTorch gives once
         if found != self._checked_hooks:
             hooks.check(itertools.islice(self._module.named_modules(), 1, None), get_class_name(self._module))

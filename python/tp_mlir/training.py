@@ -6,9 +6,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ from .contexts import is_loss_parallel
 from .errors import CompileError, Error, InputError, PlanError
 from .executable import Bundle, Executable, shard
 from .module import ParallelModule, parallelize_module, read_examples, restoring
+from .optimizers import SharedState
 from .plan import PlanText
 from .report import Proof, Report
 from .saved import DTYPES
@@ -54,6 +56,17 @@ class _TrainingPlan(PlanText):
         return re.sub(rf"\b{_FILE}:\d+:\d+", str(self.call), super().translate(text))
 
 
+def _make_hook(method: Callable[[], None]) -> Callable[..., None]:
+    """A hook that calls a method, and doesn't keep its object."""
+    weak = weakref.WeakMethod(method)
+
+    def hook(*_: Any) -> None:
+        if (method := weak()) is not None:
+            method()
+
+    return hook
+
+
 class TrainStep:
     """A step of training: `step(*inputs, target=…)` reads a batch, and updates the module and the optimizer's state.
 
@@ -82,11 +95,19 @@ class TrainStep:
         self._rates = optimizers.get_learning_rates(optimizer)
         self._snapshot: Snapshot | None = None
         self._hyperparameters: list[Any] = []
-        optimizer.register_state_dict_pre_hook(lambda _: self.store())
-        optimizer.register_load_state_dict_post_hook(lambda _: self._reload())
-        module.register_state_dict_pre_hook(lambda *_: self._pull())
-        module.register_load_state_dict_pre_hook(lambda *_: self._pull())
-        module.register_forward_pre_hook(hooks.mark_own(lambda *_: self._pull()))
+        self._revisions: tuple[int, int] | None = None
+        self._is_shown = True  # whether the optimizer has the state, and programs have to read it again
+        self._state: SharedState | None = None
+        pull, store, reload = (_make_hook(method) for method in (self._pull, self.store, self._reload))
+        handles = [optimizer.register_state_dict_pre_hook(store), optimizer.register_load_state_dict_post_hook(reload),
+                   module.register_state_dict_pre_hook(pull), module.register_load_state_dict_pre_hook(pull),
+                   module.register_forward_pre_hook(hooks.mark_own(pull))]
+        weakref.finalize(self, lambda: [handle.remove() for handle in handles]).atexit = False
+
+    def __del__(self) -> None:
+        """Gives module and optimizer what the programs have."""
+        if getattr(self, "_loaded", None) is not None and not sys.is_finalizing():
+            self._clear()
 
     def __call__(self, *args: Any, target: torch.Tensor | None = None, **kwargs: Any) -> Step:
         """Trains with one batch: the arguments of the module, and the loss's target.
@@ -111,6 +132,8 @@ class TrainStep:
         self._look()
         executable, inputs = self._find(args, kwargs, target)
         self._activate(executable)
+        if self._is_shown or self.optimizer.state is not self._state:
+            self._load(keeps_steps=self._is_scheduled)
         if self._last_step is not None and (steps := self._count_steps()) > self._last_step:
             raise InputError(f"CosineAnnealingLR has ended: {steps} steps are done, and its T_max is {self._last_step}. PyTorch's learning "
                              "rate would rise now, and a program's can't; give train_step a schedule for more steps")
@@ -126,12 +149,26 @@ class TrainStep:
         hooks.check([("", self.module)], f"{get_class_name(self.module)}, of which a training step is made,")
         hooks.check_optimizer(self.optimizer)
         hyperparameters = optimizers.get_hyperparameters(self.optimizer, is_scheduled=self._is_scheduled)
+        self._refresh()
         if self._snapshot is None or self._snapshot.has_changed() or hyperparameters != self._hyperparameters:
             self._clear()
-            self._snapshot = Snapshot(self.module)
-            self._snapshot.check_hooks()
+            snapshot = Snapshot(self.module)
+            snapshot.check_hooks()
             self._hyperparameters = hyperparameters
             self._signature = Signature(self.module.forward)
+            self._snapshot = snapshot
+
+    def _refresh(self) -> None:
+        """Does what `ParallelModule.refresh` has asked for."""
+        dispatcher = self.module.__dict__["_tp_mlir"]
+        before, self._revisions = self._revisions, (dispatcher.program_revision, dispatcher.weight_revision)
+        if before is None:
+            return
+        if before[0] != self._revisions[0]:
+            self._clear()
+        if before[1] != self._revisions[1] and not self._is_behind:
+            for executable, _ in self._executables.values():
+                executable.bundle.weights.forget()
 
     def _clear(self) -> None:
         """Forgets the programs, whose state the module and the optimizer get."""
@@ -251,16 +288,25 @@ class TrainStep:
             return 0
         return max(self._steps, 1) if state else self._steps  # SGD doesn't count
 
-    def _load(self) -> None:
-        """Gives the active program the state that the optimizer has."""
+    def _load(self, *, keeps_steps: bool = False) -> None:
+        """Gives the active program the state that the optimizer has.
+
+        :param keeps_steps: whether it is an error if these are of another number of steps."""
         if self._loaded is None:
             return
+        self._is_shown = True
         state = optimizers.read_state(self.optimizer, self._names)
-        self._steps = self._read_steps(state)
+        steps = self._read_steps(state)
+        if keeps_steps and steps != self._count_steps():
+            raise InputError(f"the optimizer's state has been changed from {self._count_steps()} steps to {steps}, and the schedule of a program "
+                             "follows these; use optimizer.load_state_dict, which sets both")
+        self._steps = steps
         state["optimizer.step"] = torch.tensor(self._steps)
         session = self._loaded.bundle.weights.session
         session.set_parameters({name: state[name] if name in state else torch.zeros(shape, dtype=dtype)
                                 for name, shape, dtype in self._get_state(session)})
+        self._state = self.optimizer.state = SharedState(_make_hook(self.store), dict(self.optimizer.state))
+        self._is_shown = False
 
     @staticmethod
     def _get_state(session: _native.Session) -> list[tuple[str, list[int], torch.dtype]]:
@@ -269,12 +315,14 @@ class TrainStep:
 
     def store(self) -> None:
         """Gives the optimizer the state that the active program has, as `optimizer.state_dict()` does."""
-        if self._loaded is None:
+        if self._loaded is None or self._is_shown:
             return
-        session = self._loaded.bundle.weights.session
-        state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
-        self._steps = int(state["optimizer.step"])
-        optimizers.write_state(self.optimizer, self._names, state)
+        with self._lock:
+            self._is_shown = True
+            session = self._loaded.bundle.weights.session
+            state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+            self._steps = int(state["optimizer.step"])
+            optimizers.write_state(self.optimizer, self._names, state)
 
     def _pull(self) -> None:
         """Gives the module the parameters that the active program has."""
