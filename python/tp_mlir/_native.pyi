@@ -16,11 +16,11 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 __version__: str
 """The version of the package, as in "0.1.0"."""
 
-class SupportsDLPack(Protocol):
+class _SupportsDLPack(Protocol):
     def __dlpack__(self, /, *, stream: Any = ...) -> Any: ...
     def __dlpack_device__(self, /) -> tuple[int, int]: ...
 
-Tensor: TypeAlias = SupportsDLPack | Array | Any
+_Tensor: TypeAlias = _SupportsDLPack | Array | Any
 """A tensor in the host's memory: of PyTorch, of NumPy, or any object of the DLPack or the buffer protocol."""
 
 @final
@@ -237,7 +237,7 @@ class Session:
     def __init__(
         self,
         artifact: Artifact | str | os.PathLike[str],
-        weights: Mapping[str, Tensor] = ...,
+        weights: Mapping[str, _Tensor] = ...,
         options: Mapping[str, str | bool | int | float] = ...,
     ) -> None:
         """Shards the weights. Those that aren't used are ignored. Contiguous shards are used in place, so the tensors
@@ -259,7 +259,7 @@ class Session:
         """
     def run(
         self,
-        inputs: Mapping[str, Tensor],
+        inputs: Mapping[str, _Tensor],
         *,
         program: str = "",
         pad: Mapping[str, float] = ...,
@@ -274,7 +274,7 @@ class Session:
         :raises InputError: an input is missing, unknown or wrong.
         :raises ExecutionError: a rank failed.
         """
-    def run_flat(self, inputs: Sequence[Tensor], program: str = "") -> tuple[Array, ...]:
+    def run_flat(self, inputs: Sequence[_Tensor], program: str = "") -> tuple[Array, ...]:
         """The same with the inputs and the outputs in the order of the program, without names: for callers to whom
         microseconds matter. An artifact with several programs needs `program`."""
     @property
@@ -297,7 +297,7 @@ class Session:
 
         :raises InputError: there is no such parameter.
         """
-    def set_parameters(self, values: Mapping[str, Tensor]) -> None:
+    def set_parameters(self, values: Mapping[str, _Tensor]) -> None:
         """Sets global values of parameters: all of them, or none if one is wrong."""
     def reset_state(self) -> None:
         """Sets all parameters that programs update to their initial values.

@@ -125,13 +125,13 @@ class _Run(torch.autograd.Function):
         cotangents = [torch.zeros(shape, dtype=dtype) if gradient is None else gradient.contiguous()
                       for gradient, (shape, dtype) in zip(gradients, ctx.outputs) if dtype.is_floating_point]
         reached = frozenset().union(*(leaves for gradient, leaves in zip(gradients, call.leaves) if gradient is not None))
-        tensors = [*range(call.count), *call.names]
+        tensors: list[int | str] = [*range(call.count), *call.names]
         wanted = [leaf for leaf, is_needed in zip(tensors, ctx.needs_input_grad[1:]) if is_needed and leaf in reached]
         if not wanted:
             return (None,) * (1 + len(tensors))
         backward = call.get_backward(inputs, cotangents)
-        found = dict(zip(wanted, backward.run(inputs, cotangents, {**ctx.pushed.tensors, **ctx.buffers}, wanted)))
-        return None, *map(found.get, tensors)
+        found: dict[int | str, torch.Tensor] = dict(zip(wanted, backward.run(inputs, cotangents, {**ctx.pushed.tensors, **ctx.buffers}, wanted)))
+        return None, *(found.get(tensor) for tensor in tensors)
 
 
 class _Call:
@@ -145,7 +145,7 @@ class _Call:
         self._dispatcher = dispatcher
         self._module = module
         self._modes = [inner.training for inner in module.modules()]
-        positions = {leaf: position for position, leaf in enumerate(executable.captured.inputs)}
+        positions: dict[int | str, int] = {leaf: position for position, leaf in enumerate(executable.captured.inputs)}
         self.leaves = [frozenset(positions.get(leaf, leaf) for leaf in leaves) for leaves in self._differentiate(inputs).outputs]
         """For each output, the inputs and the parameters that autograd finds a path to."""
 
@@ -181,4 +181,4 @@ def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable,
     :raises UnsupportedError: PyTorch's gradients depend on something that a program doesn't have."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
     call = _Call(dispatcher, module, executable, inputs, tuple(trained))
-    return list(_Run.apply(call, *inputs, *trained.values()))
+    return list(_Run.apply(call, *inputs, *trained.values()))  # type: ignore[no-untyped-call]

@@ -68,7 +68,7 @@ class Signature:
     def name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """The names of the leaves of `flatten`, as in "batch['x']"."""
         paths, _ = pytree.tree_flatten_with_path(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
-        return [path[0].key + pytree.keystr(path[1:]) for path, _ in paths]
+        return [getattr(path[0], "key") + pytree.keystr(path[1:]) for path, _ in paths]
 
     def order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
         """For each leaf of `args` and `kwargs`, its index among the leaves of `flatten`."""
@@ -144,11 +144,13 @@ def _exporting(module: torch.nn.Module, called: torch.nn.Module) -> Iterator[Non
 @contextlib.contextmanager
 def _with_parameters(module: torch.nn.Module) -> Iterator[None]:
     """While in it, tensors that torch.func.functional_call has put in the places of parameters are parameters."""
-    made, replaced = {}, []
+    made: dict[int, torch.nn.Parameter] = {}
+    replaced: list[tuple[dict[str, Any], str, torch.Tensor]] = []
     for inner in module.modules():
-        for name, tensor in inner._parameters.items():
+        kept: dict[str, Any] = inner._parameters
+        for name, tensor in kept.items():
             if tensor is not None and not isinstance(tensor, torch.nn.Parameter):
-                replaced.append((inner._parameters, name, tensor))
+                replaced.append((kept, name, tensor))
                 made.setdefault(id(tensor), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
     for kept, name, tensor in replaced:
         kept[name] = made[id(tensor)]
@@ -215,7 +217,8 @@ def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     """The program of PyTorch, the arguments of the modules, and what autograd does."""
     examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
     try:
-        with (ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures,
+        recorder: contextlib.AbstractContextManager[dict[str, Any]] = ordered(module) if has_signatures else contextlib.nullcontext({})
+        with (recorder as signatures,
               recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives):
             return torch.export.export(module, *examples, strict=False), signatures, derivatives
     except Exception as error:

@@ -81,6 +81,9 @@ class _Watch(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if function in _HOOKS:
             self._problems.append(f"{function.__qualname__} is called at {find_line()}, and a program has no hooks")
+        elif function is torch._C._set_grad_enabled:
+            with torch._C.DisableTorchFunction():  # before PyTorch 2.9, an export only notes the call
+                function(*args, **(kwargs or {}))
         elif torch.is_inference_mode_enabled():
             self._problems.append(f"torch.inference_mode() is active at {find_line()}, which a program doesn't have; use torch.no_grad()")
         return function(*args, **(kwargs or {}))

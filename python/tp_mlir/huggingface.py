@@ -32,7 +32,7 @@ def register_caches() -> None:
     if "transformers" in sys.modules:
         with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
             from transformers.integrations.executorch import register_dynamic_cache_export_support
-            register_dynamic_cache_export_support()
+            register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
 
 
 def is_recorder(hook: Any) -> bool:

@@ -106,12 +106,13 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
 
 
 def _make_empty(written: type[torch.nn.Module]) -> torch.nn.Module:
-    kind = make_parallel_class(written)
+    kind = make_parallel_class(written)  # type: ignore[arg-type]  # a class of modules can be hashed
     return kind.__new__(kind)
 
 
 def _get_dispatcher(module: torch.nn.Module) -> Dispatcher:
-    return module.__dict__["_tp_mlir"]
+    dispatcher: Dispatcher = module.__dict__["_tp_mlir"]
+    return dispatcher
 
 
 def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
@@ -123,7 +124,7 @@ def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
         if "forward" in vars(module):
             raise UnsupportedError(f"an instance of {type(module).__name__} has a forward of its own, set as an attribute, which can't be "
                                    "replaced; define forward in a class", place=call.place, fqn="")
-        module.__class__ = make_parallel_class(type(module))
+        module.__class__ = make_parallel_class(type(module))  # type: ignore[arg-type]
         module.__dict__["_tp_mlir"] = Dispatcher()
     dispatcher = _get_dispatcher(module)
     dispatcher.calls.append(call)
@@ -240,8 +241,9 @@ def fully_shard(module: torch.nn.Module, *, mesh: Any = None, reshard_after_forw
     :param mesh: one dimension, or two for HSDP: replicas of what the second one shards.
     :param batch: the dimensions of inputs that are the batch, where they aren't dimension 0 (docs/Plans.md).
     """
-    if reshard_after_forward is not None and not isinstance(reshard_after_forward, bool):
+    if not isinstance(reshard_after_forward, (bool, type(None))):
         _refuse("fully_shard", {"reshard_after_forward": reshard_after_forward})
+        reshard_after_forward = None
     _refuse("fully_shard", {name: value for name, value in options.items() if not _is_default(value)})
     return _add_data_call(module, mesh, "fsdp", reshard_after_forward, batch)
 

@@ -86,8 +86,8 @@ def read_schedule(schedule: Any) -> Any:
     if type(schedule) is torch.optim.lr_scheduler.CosineAnnealingLR:
         return {"name": "cosine", "total_steps": schedule.T_max, "min_lr": float(schedule.eta_min)}
     if type(schedule) is torch.optim.lr_scheduler.LambdaLR:
-        functions = schedule.lr_lambdas
-        if all(isinstance(function, functools.partial) for function in functions):
+        functions = [function for function in schedule.lr_lambdas if isinstance(function, functools.partial)]
+        if len(functions) == len(schedule.lr_lambdas):
             if any((function.func, function.args, function.keywords) != (functions[0].func, functions[0].args, functions[0].keywords)
                    for function in functions):
                 raise UnsupportedError("the schedule LambdaLR has different functions for the optimizer's parameter groups, which can't be "
@@ -108,7 +108,7 @@ def count_steps(optimizer: torch.optim.Optimizer, schedule: Any) -> int:
 
     :raises UnsupportedError: its scheduler has done others."""
     steps = max((int(values["step"]) for values in optimizer.state.values() if "step" in values), default=None)
-    done = getattr(schedule, "last_epoch", None)
+    done: int | None = getattr(schedule, "last_epoch", None)
     if done is None:
         return steps or 0
     if steps is not None and steps != done or steps is None and done and type(optimizer).__name__ != "SGD":

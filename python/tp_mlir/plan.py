@@ -142,7 +142,7 @@ def _check_pattern(module: torch.nn.Module, entry: Entry) -> None:
         found = []
         for fqn, parent in matched:
             # Parameters, too, are matched, by placements.
-            items = dict(parent.named_children()) if hasattr(parent, "named_children") else {}
+            items: dict[str, Any] = dict(parent.named_children()) if hasattr(parent, "named_children") else {}
             if depth == len(names) - 1 and items is not None and hasattr(parent, "named_parameters"):
                 items |= dict(parent.named_parameters(recurse=False)) | dict(parent.named_buffers(recurse=False))
             children |= items
@@ -290,8 +290,8 @@ def _write_data(writer: _Writer, calls: list[tuple[str, DataCall]], prefix: str)
     if not styles_by_axis:
         return
     writer.write(' "data_parallel": {', calls[0][1].place)
-    for axis, (style, place) in styles_by_axis.items():
-        writer.write(f"  {json.dumps(axis)}: {json.dumps(style if len(style) > 1 else style['style'])},", place)
+    for axis, (written, place) in styles_by_axis.items():
+        writer.write(f"  {json.dumps(axis)}: {json.dumps(written if len(written) > 1 else written['style'])},", place)
     writer.close(" },")
     if batch:
         writer.write(f' "batch": {json.dumps(batch)},', calls[0][1].place)

@@ -93,8 +93,8 @@ def _iterate_tensors(modules: Collection[torch.nn.Module]) -> Iterator[tuple[Any
     where each is kept, by which key, and the tensor."""
     for module in modules:
         for name in module._non_persistent_buffers_set:
-            if module._buffers.get(name) is not None:
-                yield module._buffers, name, module._buffers[name]
+            if (tensor := module._buffers.get(name)) is not None:
+                yield module._buffers, name, tensor
         attributes = vars(module)
         for name, value in attributes.items():
             if name in _KEPT_BY_TORCH:

@@ -18,8 +18,13 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
+def _find_torch() -> str:
+    spec = importlib.util.find_spec("torch")
+    return (spec and spec.origin) or os.sep
+
+
 # Code in these folders isn't the user's. PyTorch calls this package for torch.compile.
-_FOLDERS = tuple(os.path.dirname(path) + os.sep for path in [os.path.abspath(__file__), importlib.util.find_spec("torch").origin])
+_FOLDERS = tuple(os.path.dirname(path) + os.sep for path in (os.path.abspath(__file__), _find_torch()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +102,7 @@ class CallSite:
         if len(nodes) == len(keys) and not any(isinstance(key, ast.Constant) for key, _ in nodes):
             named = list(zip(keys, nodes))  # names that are computed, one by one
         else:
-            named = [(key.value, (key, value)) for key, value in nodes if isinstance(key, ast.Constant)]
+            named = [(str(key.value), (key, value)) for key, value in nodes if isinstance(key, ast.Constant)]
         for key, (key_node, value_node) in named:
             if key in places:  # the last one counts, as in Python
                 places[key] = EntryPlace(self._locate(key_node), self._locate_arguments(value_node))
@@ -110,14 +115,14 @@ class CallSite:
             return EntryPlace(self.place)
         return EntryPlace(self._locate(argument), self._locate_arguments(argument))
 
-    def _locate(self, node: ast.AST) -> Place:
+    def _locate(self, node: ast.expr | ast.keyword) -> Place:
         return Place(self.file, node.lineno, node.col_offset + 1)
 
     def _locate_arguments(self, node: ast.AST) -> dict[str, Place]:
         if isinstance(node, ast.Call):
             return {keyword.arg: self._locate(keyword) for keyword in node.keywords if keyword.arg}
         if isinstance(node, ast.Dict):
-            return {key.value: self._locate(key) for key in node.keys if isinstance(key, ast.Constant)}
+            return {str(key.value): self._locate(key) for key in node.keys if isinstance(key, ast.Constant)}
         return {}
 
     def _find_argument(self, name: str, index: int) -> ast.expr | None:

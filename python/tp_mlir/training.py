@@ -99,8 +99,9 @@ class TrainStep:
         self._is_shown = True  # whether the optimizer has the state, and programs have to read it again
         self._state: SharedState | None = None
         pull, store, reload = (_make_hook(method) for method in (self._pull, self.store, self._reload))
+        any_module: Any = module  # PyTorch has no types of these functions
         handles = [optimizer.register_state_dict_pre_hook(store), optimizer.register_load_state_dict_post_hook(reload),
-                   module.register_state_dict_pre_hook(pull), module.register_load_state_dict_pre_hook(pull),
+                   any_module.register_state_dict_pre_hook(pull), any_module.register_load_state_dict_pre_hook(pull),
                    module.register_forward_pre_hook(hooks.mark_own(pull))]
         weakref.finalize(self, lambda: [handle.remove() for handle in handles]).atexit = False
 
@@ -247,8 +248,9 @@ class TrainStep:
         size = next((leaf.shape[0] for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.ndim), None)
         if size is None or size % count:
             raise InputError(f"{size} examples can't be divided into the {count} parts of accumulate")
-        return pytree.tree_unflatten([leaf[:size // count] if isinstance(leaf, torch.Tensor) and leaf.ndim and leaf.shape[0] == size
-                                      else leaf for leaf in leaves], spec)
+        part = [leaf[:size // count] if isinstance(leaf, torch.Tensor) and leaf.ndim and leaf.shape[0] == size else leaf for leaf in leaves]
+        args, kwargs = pytree.tree_unflatten(part, spec)
+        return args, kwargs
 
     def _activate(self, executable: Executable) -> None:
         """Gives the program the state, if another one had it."""
@@ -256,7 +258,7 @@ class TrainStep:
         owner = _owners.get(self.optimizer, lambda: None)()
         if self._loaded is executable and owner is self:
             return
-        for step in {self, owner} - {None}:
+        for step in {self, owner or self}:
             if step._loaded is not None:
                 step.store()
                 step._pull()
@@ -350,7 +352,7 @@ class TrainStep:
     def prove(self) -> Proof:
         """Proves for all batches that the ranks compute what the training step of the module does."""
         sharded = self._get_active().sharded
-        files = {"model": sharded.captured.program.bytecode(), _FILE: self._write_settings(sharded.captured)}
+        files: dict[str, str | bytes] = {"model": sharded.captured.program.bytecode(), _FILE: self._write_settings(sharded.captured)}
         program = sharded.program.clone()
         try:
             program.run_pipeline(f"builtin.module(tp-verify-spmd{{reference=model train={_FILE}}})", files=files)
