@@ -220,9 +220,15 @@ def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
         recorder: contextlib.AbstractContextManager[dict[str, Any]] = ordered(module) if has_signatures else contextlib.nullcontext({})
         with (recorder as signatures,
               recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives):
-            return torch.export.export(module, *examples, strict=False), signatures, derivatives
+            program = torch.export.export(module, *examples, strict=False)
     except Exception as error:
         raise _explain(error, module, name) from error
+    for graph in program.graph_module.modules():
+        # Before PyTorch 2.9, these have the module whose result they are about, not the one that they are in.
+        for node in list(graph.graph.nodes) if isinstance(graph, torch.fx.GraphModule) else ():
+            if node.target is torch.ops.aten._assert_tensor_metadata.default:
+                graph.graph.erase_node(node)
+    return program, signatures, derivatives
 
 
 def _check_dropout(program: torch.export.ExportedProgram, name: str) -> None:
