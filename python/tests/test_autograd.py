@@ -290,6 +290,21 @@ class Inside(Comparison):
         self.compare(run, Checkpointed)
 
 
+    def test_checkpoints_of_transformers(self):
+        from transformers import Qwen2Config, Qwen2ForCausalLM
+        config = Qwen2Config(vocab_size=48, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=4,
+                             num_key_value_heads=2, tie_word_embeddings=True)
+        models = [make(Qwen2ForCausalLM, config) for _ in range(2)]
+        tp.parallelize_module(models[0], MESH, "auto")
+        ids = torch.arange(16).view(2, 8)
+        for model in models:
+            model.gradient_checkpointing_enable()
+            model.train()
+            model(ids, labels=ids, use_cache=False).loss.backward()
+        for one, other in zip(*map(get_gradients, models)):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
 class TrainStep(unittest.TestCase):
     def make_step(self, kind):
         module = make(kind)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import torch
 
 from .errors import UnsupportedError
-from .huggingface import is_recorder
+from .huggingface import is_harmless
 
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _DICTIONARIES = (*KINDS, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
@@ -27,7 +27,7 @@ def mark_own(hook: _Hook) -> _Hook:
 
 
 def _is_foreign(hook: Any) -> bool:
-    return not hasattr(hook, _MARK) and not is_recorder(hook)
+    return not hasattr(hook, _MARK) and not is_harmless(hook)
 
 
 def check_global() -> None:
