@@ -12,6 +12,7 @@ import time
 import unittest
 import unittest.mock
 import warnings
+import weakref
 
 import torch
 import torch.nn.functional as F
@@ -159,6 +160,17 @@ class Hooks(unittest.TestCase):
                 model(X)
         handle.remove()
         compare(module(X), make(MLP)(X))
+
+
+    def test_hooks_of_all_modules(self):
+        module = parallelize(make(MLP))
+        for register in (nn.modules.module.register_module_forward_pre_hook, nn.modules.module.register_module_forward_hook,
+                         nn.modules.module.register_module_full_backward_hook):
+            handle = register(lambda *_: None)
+            with self.assertRaisesRegex(tp.UnsupportedError, "is a hook of all modules"):
+                module(X)
+            handle.remove()
+            compare(module(X), make(MLP)(X))
 
 
 class Modules(unittest.TestCase):
@@ -374,6 +386,54 @@ class Training(unittest.TestCase):
     def test_emptied_state(self):
         self.check(lambda model, optimizer: optimizer.load_state_dict(torch.optim.AdamW(model.parameters(), lr=1e-2).state_dict()))
 
+    def test_state_that_is_read_and_written(self):
+        states = []
+        self.check(lambda _, optimizer: states.append({name: value.clone() for values in optimizer.state.values()
+                                                       for name, value in values.items()}))
+        self.assertEqual(len(states[0]), 3)
+        for name, value in states[1].items():
+            compare(states[0][name], value, 1e-4)
+        self.check(lambda _, optimizer: optimizer.state.clear())
+        self.check(lambda _, optimizer: setattr(optimizer, "state", collections.defaultdict(dict)))
+        self.check(lambda _, optimizer: [values["exp_avg"].zero_() for values in optimizer.state.values()])
+        with self.assertRaisesRegex(tp.UnsupportedError, r"different numbers of steps: \[0, 2\]"):
+            self.check(lambda model, optimizer: optimizer.state.pop(model.up.weight))
+
+    def test_state_that_is_emptied_under_a_schedule(self):
+        module = make(MLP)
+        optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2)
+        step = tp.train_step(module, MESH, PLAN, loss="mse", optimizer=optimizer,
+                             schedule=torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4))
+        step(X, target=X)
+        optimizer.state.clear()
+        for _ in range(2):
+            with self.assertRaisesRegex(tp.InputError, "has been changed from 1 steps to 0, and the schedule of a program follows these"):
+                step(X, target=X)
+
+    def test_garbage(self):
+        step, module, optimizer = self.make_step(update_module=False)
+        for _ in range(2):
+            step(X, target=X)
+        weak = weakref.ref(step)
+        del step
+        self.assertIsNone(weak())
+        expected = make(MLP)
+        other = torch.optim.AdamW(expected.parameters(), lr=1e-2)
+        self.step(expected, other), self.step(expected, other)
+        compare(module.up.weight, expected.up.weight, 1e-4)
+        self.assertEqual([values["step"] for values in optimizer.state.values()], [values["step"] for values in other.state.values()])
+        for hooks in (module._forward_pre_hooks, module._state_dict_pre_hooks, module._load_state_dict_pre_hooks,
+                      optimizer._optimizer_state_dict_pre_hooks, optimizer._optimizer_load_state_dict_post_hooks):
+            self.assertEqual(len(hooks), 0)
+
+    def test_refresh(self):
+        def write(model, _):
+            model.up.weight.data.add_(1)
+            if isinstance(model, tp.ParallelModule):
+                model.refresh()
+
+        self.check(write)
+
     def test_frozen_parameters(self):
         def freeze(model, optimizer):
             model.up.weight.requires_grad_(False)
@@ -458,6 +518,37 @@ class Threads(unittest.TestCase):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             compare(module(X[:2]), expected[:2])
             compare(calls[0].result(), expected)
+
+    @torch.no_grad()
+    def test_hooks_while_a_thread_exports(self):
+        """Of the module that is exported, of one that is parallelized, too, and of one of PyTorch."""
+        entered = threading.Event()
+
+        def enter(_, args):
+            entered.set()
+            time.sleep(0.1)  # the thread that exports goes on meanwhile
+            return (args[0] * 3,)
+
+        def add_hooks(module):
+            module.register_forward_pre_hook(enter)
+            module.register_forward_hook(lambda _, args, output: output + 1)
+            return module
+
+        expected = add_hooks(make(MLP))
+        for kind in ("same", "parallelized", "eager"):
+            module, calls = add_hooks(parallelize(make(Observed))), []
+            callee = {"same": module, "parallelized": add_hooks(parallelize(make(MLP))), "eager": expected}[kind]
+
+            def start_call():
+                if not calls:
+                    entered.clear()
+                    calls.append(pool.submit(torch.no_grad()(callee), X))
+                    entered.wait(0.2)  # the call of the same module waits for the export
+
+            module.observe = start_call
+            with self.subTest(kind), concurrent.futures.ThreadPoolExecutor(1) as pool:
+                compare(module(X[:2]), expected(X[:2]))
+                compare(calls[0].result(), expected(X))
 
     def test_calls_while_another_thread_compiles(self):
         module, kinds, failures = parallelize(make(MLP)), [], []

@@ -84,11 +84,33 @@ class Autograd(unittest.TestCase):
 
     def test_dropout_needs_a_training_step(self):
         class Dropped(MLP):
+            def __init__(self):
+                super().__init__()
+                self.dropout = nn.Dropout()
+
+            def forward(self, x):
+                return self.dropout(super().forward(x))
+
+        class Functional(MLP):
             def forward(self, x):
                 return F.dropout(super().forward(x), 0.5, self.training)
 
-        with self.assertRaisesRegex(tp.Error, "dropout"):
-            parallelize(make(Dropped))(X)
+        class Attention(MLP):
+            def forward(self, x):
+                x = super().forward(x)[None]
+                return F.scaled_dot_product_attention(x, x, x, dropout_p=0.5 if self.training else 0.0)
+
+        for kind, fqn in (Dropped, "dropout"), (Functional, ""), (Attention, ""):
+            module, expected = parallelize(make(kind)), make(kind).eval()
+            for call in module, torch.no_grad()(module):
+                with self.assertRaisesRegex(tp.UnsupportedError, r"test_gradients.py:\d+:1: .*drops out") as caught:
+                    call(X)
+                self.assertEqual(caught.exception.fqn, fqn)
+            module.eval()
+            for model in module, expected:
+                model(X).square().sum().backward()
+            compare(module(X), expected(X))
+            compare_gradients(module, expected)
 
 
 class TrainStep(unittest.TestCase):

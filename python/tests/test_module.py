@@ -346,7 +346,57 @@ class BadInput(unittest.TestCase):
         self.assertRegex(str(error), r"at .*test_module.py:\d+: return super\(\).forward\(x\) if x.sum\(\) > 0 else x")
         self.check(tp.CaptureError, "can't capture Heads: .*must not be divided by the size of the mesh", parallelize(make(Heads)), X)
         self.check(tp.CaptureError, "eigvalsh|_linalg_eigh", parallelize(make(Unknown)), X)
-        self.check(tp.CaptureError, "can't change the caller's tensor", parallelize(make(Writes)), X.clone())
+        self.check(tp.CaptureError, "Writes writes to its input 'x', and a program can't change the caller's tensor",
+                   parallelize(make(Writes)), X.clone())
+
+    def test_writes_to_parts_of_inputs(self):
+        class Writes(MLP):
+            def forward(self, batch):
+                self.write(batch["x"][1])
+                return super().forward(batch["x"][0])
+
+        for write in (lambda x: x.view(-1)[3:].mul_(2), lambda x: x.t().__setitem__(0, 1.0), torch.no_grad()(lambda x: x.detach().zero_()),
+                      lambda x: torch.add(x, 1, out=x)):
+            module = parallelize(make(Writes))
+            module.write = write
+            self.check(tp.CaptureError, r"writes to its input 'batch\['x'\]\[1\]'", module, {"x": [X, X.clone()]})
+
+    def test_places_in_errors(self):
+        class Wrong(MLP):
+            def forward(self, x):
+                return super().forward(x).view(4, 3, 4)
+
+        class Unknown(MLP):
+            def forward(self, x):
+                return torch.linalg.eigvalsh(super().forward(x)[:, :4])
+
+        def check(kind, inner, plan, entry, fqn, line="tp.parallelize_module(module, MESH, plan"):
+            module = nn.Sequential(nn.Identity(), make(inner))
+            with self.assertRaises(kind) as caught:
+                tp.parallelize_module(module, MESH, plan, example_inputs=X)
+            error = caught.exception
+            self.assertEqual((error.entry, error.fqn), (entry, fqn))
+            file = pathlib.Path(error.place.file)
+            self.assertEqual(file.name, "test_module.py")
+            self.assertIn(line, file.read_text().splitlines()[error.place.line - 1])
+
+        wide = tp.ColwiseParallel(output_layouts=tp.Shard(3))
+        check(tp.PlanError, MLP, {"*.up": wide}, "*.up", "1.up")
+        check(tp.PlanError, MLP, {"1.upp": wide}, "1.upp", "1")
+        check(tp.PlanError, MLP, {"1.up.weight": [tp.Shard(5)]}, "1.up.weight", "1.up.weight")
+        check(tp.CaptureError, Wrong, {"1.up": "colwise"}, None, "1", ".view(4, 3, 4)")
+        check(tp.CaptureError, Unknown, {"1.up": "colwise"}, None, "1", "torch.linalg.eigvalsh")
+        with self.assertRaises(tp.WeightError) as caught:
+            parallelize(make(MLP).to("meta"), example_inputs=X)
+        self.assertEqual(caught.exception.fqn, "up.weight")
+        with self.assertRaises(tp.MeshError) as caught:
+            tp.parallelize_module(make(MLP), {"dp": 2, "tp": 2}, PLAN)
+        self.assertEqual(pathlib.Path(caught.exception.place.file).name, "test_module.py")
+        module = parallelize(make(MLP))
+        module.down.register_forward_hook(print)
+        with self.assertRaises(tp.UnsupportedError) as caught:
+            module(X)
+        self.assertEqual(caught.exception.fqn, "down")
 
     def test_kinds_of_modules(self):
         self.check(TypeError, "a torch.nn.Module is expected", tp.parallelize_module, 7, MESH, PLAN)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 # Names are imported when they are used: `import tp_mlir` loads neither PyTorch nor the compiler.
 _NAMES = {
     "errors": ("CaptureError", "CompileError", "Diagnostic", "Error", "ExecutionError", "InputError", "MeshError", "PlanError",
-               "UnsupportedError"),
+               "UnsupportedError", "WeightError"),
     "mesh": ("DeviceMesh", "init_device_mesh"),
     "placements": ("Partial", "Placement", "Replicate", "Shard", "_StridedShard"),
     "styles": ("ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
@@ -32,18 +32,24 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(name for name in _MODULES if not name.startswith("_"))
 
 if TYPE_CHECKING:
-    from .auto import auto_plan
-    from .contexts import implicit_replication, loss_parallel
-    from .errors import (CaptureError, CompileError, Diagnostic, Error, ExecutionError, InputError, MeshError, PlanError,
-                         UnsupportedError)
-    from .mesh import DeviceMesh, init_device_mesh
-    from .module import (DistributedDataParallel, FullyShardedDataParallel, ParallelModule, fully_shard, load,
-                         parallelize_module, replicate)
-    from .placements import Partial, Placement, Replicate, Shard, _StridedShard
-    from .report import Collective, Report
-    from .styles import (ColwiseParallel, ParallelStyle, PrepareModuleInput, PrepareModuleInputOutput, PrepareModuleOutput,
-                         RowwiseParallel, SequenceParallel)
-    from .training import TrainStep, train_step
+    from .auto import auto_plan as auto_plan
+    from .contexts import implicit_replication as implicit_replication, loss_parallel as loss_parallel
+    from .errors import (CaptureError as CaptureError, CompileError as CompileError, Diagnostic as Diagnostic, Error as Error,
+                         ExecutionError as ExecutionError, InputError as InputError, MeshError as MeshError,
+                         PlanError as PlanError, UnsupportedError as UnsupportedError, WeightError as WeightError)
+    from .mesh import DeviceMesh as DeviceMesh, init_device_mesh as init_device_mesh
+    from .module import (DistributedDataParallel as DistributedDataParallel,
+                         FullyShardedDataParallel as FullyShardedDataParallel, ParallelModule as ParallelModule,
+                         fully_shard as fully_shard, load as load, parallelize_module as parallelize_module,
+                         replicate as replicate)
+    from .placements import (Partial as Partial, Placement as Placement, Replicate as Replicate, Shard as Shard,
+                             _StridedShard as _StridedShard)
+    from .report import Collective as Collective, Report as Report
+    from .styles import (ColwiseParallel as ColwiseParallel, ParallelStyle as ParallelStyle,
+                         PrepareModuleInput as PrepareModuleInput, PrepareModuleInputOutput as PrepareModuleInputOutput,
+                         PrepareModuleOutput as PrepareModuleOutput, RowwiseParallel as RowwiseParallel,
+                         SequenceParallel as SequenceParallel)
+    from .training import TrainStep as TrainStep, train_step as train_step
 
 
 def __getattr__(name: str) -> Any:

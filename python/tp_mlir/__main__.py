@@ -25,7 +25,7 @@ def run_import(arguments: list[str]) -> int:
     except Error as error:
         print(f"tp-import: error: {error}", file=sys.stderr)
         return 1
-    return importer.run_tool(["tp-import", *arguments])
+    return int(importer.run_tool(["tp-import", *arguments]))
 
 
 def main() -> int:

@@ -16,11 +16,11 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 __version__: str
 """The version of the package, as in "0.1.0"."""
 
-class SupportsDLPack(Protocol):
+class _SupportsDLPack(Protocol):
     def __dlpack__(self, /, *, stream: Any = ...) -> Any: ...
     def __dlpack_device__(self, /) -> tuple[int, int]: ...
 
-Tensor: TypeAlias = SupportsDLPack | Array | Any
+_Tensor: TypeAlias = _SupportsDLPack | Array | Any
 """A tensor in the host's memory: of PyTorch, of NumPy, or any object of the DLPack or the buffer protocol."""
 
 @final
@@ -233,7 +233,7 @@ class RunInfo:
     def counts(self) -> list[list[CollectiveCount]]:
         """By rank, and by the collectives of all programs in the order of the manifest."""
 
-class Transport(Protocol):
+class _Transport(Protocol):
     """What moves the bytes of ranks that are processes, of which each runs one rank (`tprt/Transport.h`). Only the thread
     of the rank calls it. An exception ends the run, in all processes."""
 
@@ -263,8 +263,8 @@ class Session:
     def __init__(
         self,
         artifact: Artifact | str | os.PathLike[str],
-        weights: Mapping[str, Tensor] = ...,
-        options: Mapping[str, str | bool | int | float | Transport] = ...,
+        weights: Mapping[str, _Tensor] = ...,
+        options: Mapping[str, str | bool | int | float | _Transport] = ...,
     ) -> None:
         """Shards the weights. Those that aren't used are ignored. Contiguous shards are used in place, so the tensors
         must not be written to while the session lives, which keeps them alive; `set_parameters` gives new values.
@@ -287,7 +287,7 @@ class Session:
         """
     def run(
         self,
-        inputs: Mapping[str, Tensor],
+        inputs: Mapping[str, _Tensor],
         *,
         program: str = "",
         pad: Mapping[str, float] = ...,
@@ -302,7 +302,7 @@ class Session:
         :raises InputError: an input is missing, unknown or wrong.
         :raises ExecutionError: a rank failed.
         """
-    def run_flat(self, inputs: Sequence[Tensor], program: str = "") -> tuple[Array, ...]:
+    def run_flat(self, inputs: Sequence[_Tensor], program: str = "") -> tuple[Array, ...]:
         """The same with the inputs and the outputs in the order of the program, without names: for callers to whom
         microseconds matter. An artifact with several programs needs `program`."""
     @property
@@ -325,7 +325,7 @@ class Session:
 
         :raises InputError: there is no such parameter.
         """
-    def set_parameters(self, values: Mapping[str, Tensor]) -> None:
+    def set_parameters(self, values: Mapping[str, _Tensor]) -> None:
         """Sets global values of parameters: all of them, or none if one is wrong."""
     def reset_state(self) -> None:
         """Sets all parameters that programs update to their initial values.

@@ -17,7 +17,9 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.utils import _pytree as pytree
 
-from .capture import Structure, capture, get_class_name
+from .capture import Structure, capture, differentiate, get_class_name
+from .derivatives import Derivatives
+from .errors import Error, InputError
 from .executable import Bundle, Executable, shard
 from .weights import collect_tensors
 
@@ -64,14 +66,20 @@ class Backward:
         self._outputs = {output["name"]: i for i, output in enumerate(program["outputs"])}
         self._inputs = [tensor["name"] for tensor in program["inputs"]]
 
-    def run(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor],
-            names: Sequence[str]) -> list[torch.Tensor | None]:
-        """The gradients of the inputs and of the parameters `names`. `state`: the buffers that the forward pass updates, as they
-        were before it."""
+    def run(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor],
+            wanted: Sequence[int | str]) -> list[torch.Tensor]:
+        """The gradients of the inputs with the numbers `wanted`, and of the parameters with these names. `weights`: those of the
+        forward pass."""
         outputs = self._executable.run_without_update([*inputs, *cotangents],
-                                                      {f"{_PREFIX}.{name}": value for name, value in state.items()})
-        wanted = [*self._inputs[:len(inputs)], *(f"{_PREFIX}.{name}" for name in names)]
-        return [outputs[self._outputs[f"grad.{name}"]] if f"grad.{name}" in self._outputs else None for name in wanted]
+                                                      {f"{_PREFIX}.{name}": value for name, value in weights.items()})
+        gradients = []
+        for leaf in wanted:
+            name = self._inputs[leaf] if isinstance(leaf, int) else f"{_PREFIX}.{leaf}"
+            if f"grad.{name}" not in self._outputs:
+                raise Error(f"PyTorch computes a gradient of {'input ' if isinstance(leaf, int) else ''}'{name.removeprefix(_PREFIX + '.')}', "
+                            "and the program has none")
+            gradients.append(outputs[self._outputs[f"grad.{name}"]])
+        return gradients
 
 
 @contextlib.contextmanager
@@ -95,33 +103,82 @@ def _as_in_forward(module: torch.nn.Module, modes: Sequence[bool], names: Sequen
 
 class _Run(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, names: tuple[str, ...],
-                count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        ctx.state = dispatcher, module, executable, names, count
-        ctx.modes = [inner.training for inner in module.modules()]
+    def forward(ctx: Any, call: _Call, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.call = call
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors)
-        ctx.buffers = executable.bundle.weights.copy_updated()
-        outputs = executable.run([tensor.detach() for tensor in tensors[:count]])
-        ctx.mark_non_differentiable(*(output for output in outputs if not output.is_floating_point()))
-        ctx.differentiable = [output.is_floating_point() for output in outputs]
+        weights = call.executable.bundle.weights
+        ctx.buffers = weights.copy_updated()
+        outputs = call.executable.run([tensor.detach() for tensor in tensors[:call.count]])
+        ctx.pushed = weights.pushed
+        ctx.mark_non_differentiable(*(output for output, leaves in zip(outputs, call.leaves, strict=True) if not leaves))
+        ctx.outputs = [(output.shape, output.dtype) for output in outputs]
         return tuple(outputs)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[Any, ...]:
-        dispatcher, module, executable, names, count = ctx.state
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        call: _Call = ctx.call
         # Reports parameters and inputs that were written since.
-        inputs = [tensor.detach() for tensor in ctx.saved_tensors[:count]]
-        cotangents = [gradient.contiguous() for gradient, kept in zip(gradients, ctx.differentiable) if kept]
-        with dispatcher.lock:
-            if (backward := executable.backward.get(names)) is None:
-                backward = executable.backward[names] = Backward(dispatcher, module, executable, ctx.modes, names, inputs, cotangents)
-        results = backward.run(inputs, cotangents, ctx.buffers, names)
-        needed = ctx.needs_input_grad[5:]
-        return (None,) * 5 + tuple(result if wanted else None for result, wanted in zip(results, needed))
+        inputs = [tensor.detach() for tensor in ctx.saved_tensors[:call.count]]
+        call.executable.bundle.weights.check_unchanged(ctx.pushed)
+        cotangents = [torch.zeros(shape, dtype=dtype) if gradient is None else gradient.contiguous()
+                      for gradient, (shape, dtype) in zip(gradients, ctx.outputs) if dtype.is_floating_point]
+        reached = frozenset().union(*(leaves for gradient, leaves in zip(gradients, call.leaves) if gradient is not None))
+        tensors: list[int | str] = [*range(call.count), *call.names]
+        wanted = [leaf for leaf, is_needed in zip(tensors, ctx.needs_input_grad[1:]) if is_needed and leaf in reached]
+        if not wanted:
+            return (None,) * (1 + len(tensors))
+        backward = call.get_backward(inputs, cotangents)
+        found: dict[int | str, torch.Tensor] = dict(zip(wanted, backward.run(inputs, cotangents, {**ctx.pushed.tensors, **ctx.buffers}, wanted)))
+        return None, *(found.get(tensor) for tensor in tensors)
+
+
+class _Call:
+    """A call of a module whose outputs can be differentiated."""
+
+    def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor],
+                 names: tuple[str, ...]) -> None:
+        self.executable = executable
+        self.count = len(inputs)
+        self.names = names
+        self._dispatcher = dispatcher
+        self._module = module
+        self._modes = [inner.training for inner in module.modules()]
+        positions: dict[int | str, int] = {leaf: position for position, leaf in enumerate(executable.captured.inputs)}
+        self.leaves = [frozenset(positions.get(leaf, leaf) for leaf in leaves) for leaves in self._differentiate(inputs).outputs]
+        """For each output, the inputs and the parameters that autograd finds a path to."""
+
+    def _differentiate(self, inputs: Sequence[torch.Tensor]) -> Derivatives:
+        required = self.names, tuple(tensor.requires_grad for tensor in inputs)
+        captured, known = self.executable.captured, self.executable.derivatives
+        if required not in known:
+            if required == captured.required:
+                known[required] = captured.derivatives
+            else:
+                known[required] = differentiate(self._module, *captured.arguments.build(inputs),
+                                                has_signatures=self._dispatcher.has_signatures)
+        known[required].check(get_class_name(self._module))
+        return known[required]
+
+    def get_backward(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> Backward:
+        """The program of the gradients.
+
+        :raises InputError: there is none yet, and the module isn't any more what it was in the forward pass."""
+        programs = self.executable.backward
+        with self._dispatcher.lock:
+            if self.names not in programs:
+                if not self._dispatcher.has(self.executable):
+                    raise InputError(f"{get_class_name(self._module)} has changed between forward and backward pass, beside its parameters: "
+                                     "the gradients are those of another module than the forward pass")
+                programs[self.names] = Backward(self._dispatcher, self._module, self.executable, self._modes, self.names, inputs, cotangents)
+            return programs[self.names]
 
 
 def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Runs `executable`; PyTorch can differentiate its outputs."""
+    """Runs `executable`; PyTorch can differentiate its outputs.
+
+    :raises UnsupportedError: PyTorch's gradients depend on something that a program doesn't have."""
     trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    return list(_Run.apply(dispatcher, module, executable, tuple(trained), len(inputs), *inputs, *trained.values()))
+    call = _Call(dispatcher, module, executable, inputs, tuple(trained))
+    return list(_Run.apply(call, *inputs, *trained.values()))  # type: ignore[no-untyped-call]

@@ -27,9 +27,11 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _native, hooks
-from .errors import CaptureError, InputError, UnsupportedError
+from .derivatives import Derivatives, recorded
+from .errors import CaptureError, InputError, UnsupportedError, WeightError
 from .huggingface import register_caches
 from .signatures import ordered
+from .source import Place, is_users
 
 # torch.export imports this, and it logs that Triton isn't installed.
 _logger = logging.getLogger("torch.utils.flop_counter")
@@ -62,6 +64,11 @@ class Signature:
 
         :raises TypeError: these aren't arguments of the forward."""
         return pytree.tree_flatten(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
+
+    def name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+        """The names of the leaves of `flatten`, as in "batch['x']"."""
+        paths, _ = pytree.tree_flatten_with_path(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
+        return [getattr(path[0], "key") + pytree.keystr(path[1:]) for path, _ in paths]
 
     def order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
         """For each leaf of `args` and `kwargs`, its index among the leaves of `flatten`."""
@@ -98,6 +105,10 @@ class Captured:
     arguments: Structure
     """Positional arguments and keywords."""
     output: Structure
+    derivatives: Derivatives
+    """What autograd differentiates."""
+    required: tuple[tuple[str, ...], tuple[bool, ...]]
+    """The parameters and the inputs that required gradients then."""
 
 
 def is_capturing() -> bool:
@@ -122,39 +133,60 @@ def _exporting(module: torch.nn.Module, called: torch.nn.Module) -> Iterator[Non
         stack.callback(torch.backends.mha.set_fastpath_enabled, torch.backends.mha.get_fastpath_enabled())
         torch.backends.mha.set_fastpath_enabled(False)
         stack.enter_context(hooks.removed(called))
+        stack.enter_context(_with_parameters(module))
+        # Those of the caller, as of torch.utils.checkpoint, are for the tensors of its own graph.
+        stack.enter_context(torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor))
         stack.callback(setattr, _thread, "is_capturing", is_capturing())
         _thread.is_capturing = True
         yield
 
 
+@contextlib.contextmanager
+def _with_parameters(module: torch.nn.Module) -> Iterator[None]:
+    """While in it, tensors that torch.func.functional_call has put in the places of parameters are parameters."""
+    made: dict[int, torch.nn.Parameter] = {}
+    replaced: list[tuple[dict[str, Any], str, torch.Tensor]] = []
+    for inner in module.modules():
+        kept: dict[str, Any] = inner._parameters
+        for name, tensor in kept.items():
+            if tensor is not None and not isinstance(tensor, torch.nn.Parameter):
+                replaced.append((kept, name, tensor))
+                made.setdefault(id(tensor), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
+    for kept, name, tensor in replaced:
+        kept[name] = made[id(tensor)]
+    try:
+        yield
+    finally:
+        for kept, name, tensor in replaced:
+            kept[name] = tensor
+
+
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
-            has_signatures: bool = True, called: torch.nn.Module | None = None) -> Captured:
+            has_signatures: bool = True, called: torch.nn.Module | None = None, is_step: bool = False) -> Captured:
     """The program of `module` for these arguments.
 
     :param called: the module whose hooks run around the program; `module` itself, or one inside it.
+    :param is_step: whether it is for a training step, which may have dropout.
     :param has_signatures: whether the forward functions of the modules inside have the arguments that a plan means.
 
     :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
-    :raises InputError: a tensor isn't in the host's memory.
-    :raises UnsupportedError: autocast is active, or a module inside has a hook."""
+    :raises InputError: a tensor isn't in the host's memory. (WeightError if it is the module's.)
+    :raises UnsupportedError: autocast or a transform of torch.func is active, a module inside has a hook, or there is dropout."""
     name = name or get_class_name(module)
     called = called or module
-    check_autocast()
+    check_context()
     check_tensors(module, args, kwargs)
     hooks.check(((fqn, inner) for fqn, inner in called.named_modules() if inner is not called), get_class_name(called))
     register_caches()
     with _exporting(module, called):
         signature = Signature(module.forward)
         signature.flatten(args, kwargs)
-        try:
-            with ordered(module) if has_signatures else contextlib.nullcontext({}) as signatures:
-                examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
-                program = torch.export.export(module, *examples, strict=False)
-        except Exception as error:
-            raise _explain(error, name) from error
-        for spec in program.graph_signature.output_specs:
-            if spec.kind.name == "USER_INPUT_MUTATION":
-                raise _refuse_write(name, f"the model writes its input '{spec.target}'")
+        program, signatures, derivatives = _export(module, args, kwargs, name, has_signatures, signature)
+        if derivatives.written:
+            raise CaptureError(f"{name} writes to its input '{signature.name(args, kwargs)[derivatives.written[0]]}', and a program can't "
+                               "change the caller's tensor; write to a copy, as in x = x.clone()", fqn="")
+        if not is_step:
+            _check_dropout(program, name)
         call = program.call_spec
         output = _get_output(program)
         if not _is_plain(call.out_spec):
@@ -169,7 +201,50 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     order = signature.order(args, kwargs)
     inputs = [order[i] for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
     arguments = Structure(spec, [(False, None) if isinstance(leaf, torch.Tensor) else (True, leaf) for leaf in leaves])
-    return Captured(_import(archive, signatures, name), inputs, arguments, output)
+    required = (tuple(fqn for fqn, parameter in module.named_parameters() if parameter.requires_grad),
+                tuple(leaf.requires_grad for leaf in leaves if isinstance(leaf, torch.Tensor)))
+    return Captured(_import(archive, signatures, name), inputs, arguments, output, derivatives, required)
+
+
+def differentiate(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, has_signatures: bool = True) -> Derivatives:
+    """What `capture` finds about gradients, without the program: for tensors that require others than when it was captured."""
+    with _exporting(module, module):
+        return _export(module, args, kwargs, get_class_name(module), has_signatures, Signature(module.forward))[2]
+
+
+def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], name: str, has_signatures: bool,
+            signature: Signature) -> tuple[torch.export.ExportedProgram, dict[str, Any], Derivatives]:
+    """The program of PyTorch, the arguments of the modules, and what autograd does."""
+    examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
+    try:
+        recorder: contextlib.AbstractContextManager[dict[str, Any]] = ordered(module) if has_signatures else contextlib.nullcontext({})
+        with (recorder as signatures,
+              recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives):
+            program = torch.export.export(module, *examples, strict=False)
+    except Exception as error:
+        raise _explain(error, module, name) from error
+    for graph in program.graph_module.modules():
+        # Before PyTorch 2.9, these have the module whose result they are about, not the one that they are in.
+        for node in list(graph.graph.nodes) if isinstance(graph, torch.fx.GraphModule) else ():
+            if node.target is torch.ops.aten._assert_tensor_metadata.default:
+                graph.graph.erase_node(node)
+    return program, signatures, derivatives
+
+
+def _check_dropout(program: torch.export.ExportedProgram, name: str) -> None:
+    """:raises UnsupportedError: there is dropout in the program."""
+    aten = torch.ops.aten
+    for graph in program.graph_module.modules():
+        for node in graph.graph.nodes if isinstance(graph, torch.fx.GraphModule) else ():
+            arguments = [*node.args, *node.kwargs.values()]
+            if (node.target is aten.dropout.default and arguments[1] and arguments[2]
+                    or node.target is aten.scaled_dot_product_attention.default and len(node.args) > 4 and node.args[4]):
+                stack = list((node.meta.get("nn_module_stack") or {"": ("", None)}).values())
+                lines = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")]
+                place = next((Place(file, line, 1) for file, line in reversed(lines) if is_users(file)), None)
+                where = f"'{stack[-1][0]}' in {name}" if stack[-1][0] else name
+                raise UnsupportedError(f"{where} drops out, for which only a training step has random numbers: call eval(), or train with "
+                                       "train_step", place=place, fqn=stack[-1][0])
 
 
 def _get_children(spec: pytree.TreeSpec) -> list[pytree.TreeSpec]:
@@ -192,8 +267,11 @@ def get_class_name(module: torch.nn.Module) -> str:
     return getattr(type(module), "written_class", type(module)).__name__
 
 
-def check_autocast() -> None:
-    """:raises UnsupportedError: autocast is active."""
+def check_context() -> None:
+    """:raises UnsupportedError: autocast, or a transform of torch.func, is active."""
+    if torch._C._are_functorch_transforms_active():
+        raise UnsupportedError("a transform of torch.func, such as vmap or grad, can't see into a program; call the module outside of it, "
+                               "and use backward() or torch.autograd.grad")
     if torch.is_autocast_enabled("cpu"):
         raise UnsupportedError("torch.autocast has no effect on a program; call the module outside of it, and convert the module instead, "
                                "as in model.to(torch.bfloat16), or give compute= to train_step")
@@ -204,24 +282,28 @@ def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
     for kind, tensors in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
         for fqn, tensor in tensors:
             what = f"{kind} '{fqn}' of {get_class_name(module)}"
-            _check_tensor(tensor, what)
+            if problem := _find_problem(tensor):
+                raise WeightError(f"{what} {problem}", fqn=fqn)
             if tensor.is_inference():
-                raise InputError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
-                                 "outside of it, or under torch.no_grad()")
+                raise WeightError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
+                                  "outside of it, or under torch.no_grad()", fqn=fqn)
     for path, leaf in pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]:
         if isinstance(leaf, torch.Tensor):
-            _check_tensor(leaf, f"input {pytree.keystr(path[1:])}")
+            if problem := _find_problem(leaf):
+                raise InputError(f"input {pytree.keystr(path[1:])} {problem}")
 
 
-def _check_tensor(tensor: torch.Tensor, what: str) -> None:
+def _find_problem(tensor: torch.Tensor) -> str | None:
+    """Why a program can't read a tensor, if it can't."""
     if type(tensor).__name__ == "DTensor":
-        raise InputError(f"{what} is a DTensor; a program takes the whole tensor, and splits it itself")
+        return "is a DTensor; a program takes the whole tensor, and splits it itself"
     if tensor.device.type == "meta":
-        raise InputError(f"{what} has no data: it is on the device 'meta'; initialize the module first")
+        return "has no data: it is on the device 'meta'; initialize the module first"
     if tensor.device.type != "cpu":
-        raise InputError(f"{what} is on the device '{tensor.device}'; programs run on 'cpu'")
+        return f"is on the device '{tensor.device}'; programs run on 'cpu'"
     if tensor.layout != torch.strided:
-        raise InputError(f"{what} has the layout {tensor.layout}; only dense tensors are supported")
+        return f"has the layout {tensor.layout}; only dense tensors are supported"
+    return None
 
 
 def _save(program: torch.export.ExportedProgram) -> bytes:
@@ -257,16 +339,18 @@ def _import(archive: bytes, signatures: Mapping[str, Any], name: str) -> _native
         json.dump(signatures, file)
         file.flush()
         try:
-            program = _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
+            return _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
         except InputError as error:
-            raise CaptureError(str(error)) from None
-    if "writes its input" in program.notes:  # an op that writes, which torch.export doesn't list among the outputs
-        raise _refuse_write(name, program.notes.strip())
-    return program
+            raise _locate(str(error)) from None
 
 
-def _refuse_write(name: str, what: str) -> CaptureError:
-    return CaptureError(f"{name}: {what}: a compiled module can't change the caller's tensor; write to a copy, as in x = x.clone()")
+def _locate(message: str) -> CaptureError:
+    """The importer's error, with the place that its text has at the end of the first problem."""
+    error = CaptureError(message)
+    if found := re.search(r"\(in (the root module|'[^']*')(?:, ([^()]*):(\d+))?\)", message):
+        error.fqn = "" if found[1] == "the root module" else found[1].strip("'")
+        error.place = Place(found[2], int(found[3]), 1) if found[2] else None
+    return error
 
 
 def _get_output(program: torch.export.ExportedProgram) -> Structure:
@@ -281,17 +365,21 @@ def _get_output(program: torch.export.ExportedProgram) -> Structure:
 _WRONG_SIZE = re.compile(r"shape '?\[.*\]'? is (invalid|not compatible)|cannot be multiplied|must match the size")
 
 
-def _explain(error: Exception, name: str) -> CaptureError:
+def _explain(error: Exception, module: torch.nn.Module, name: str) -> CaptureError:
     """PyTorch's error, with the line of the user's code that it is about."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = lines[0] if lines else type(error).__name__
-    torch_folder, own_folder = os.path.dirname(torch.__file__), os.path.dirname(__file__)
-    place = ""
-    for frame in traceback.extract_tb(error.__traceback__):
-        if not frame.filename.startswith((torch_folder, own_folder, "<")):
-            place = f" (at {frame.filename}:{frame.lineno}: {frame.line})"
+    place, text, fqn = None, "", None
+    names = {id(inner): name for name, inner in module.named_modules()}
+    for (frame, line), summary in zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__)):
+        fqn = names.get(id(frame.f_locals.get("self")), fqn)
+        if is_users(summary.filename):
+            place = Place(summary.filename, line, (summary.colno or 0) + 1)
+            text = f" (at {place.file}:{line}: {summary.line})"
     hint = ""
     if _WRONG_SIZE.search(str(error)):
         hint = ("; the module is captured as a whole, so its sizes, such as the number of heads in a view, are those of one device: "
                 "they must not be divided by the size of the mesh")
-    return CaptureError(f"torch.export can't capture {name}: {type(error).__name__}: {reason}{place}{hint}")
+    found = CaptureError(f"torch.export can't capture {name}: {type(error).__name__}: {reason}{text}{hint}", fqn=fqn)
+    found.place = place
+    return found

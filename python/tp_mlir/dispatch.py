@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import autograd
-from .capture import Signature, capture, check_autocast, check_tensors, get_class_name, key_of
+from .capture import Signature, capture, check_context, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import Error, InputError
 from .executable import Bundle, Executable, Sharded, shard
@@ -31,6 +31,8 @@ class Dispatcher:
         self.calls: list[Call] = []
         self.has_signatures = True  # whether the arguments of modules are known
         self.lock = threading.RLock()
+        self.program_revision = self.weight_revision = 0
+        """How often the programs and the weights were changed in ways that only the user knows, or the plan was."""
         self.clear()
 
     def clear(self) -> None:
@@ -53,8 +55,8 @@ class Dispatcher:
     def call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs the program for these arguments.
 
-        :raises UnsupportedError: autocast is active, or a module inside has a hook."""
-        check_autocast()
+        :raises UnsupportedError: autocast or a transform of torch.func is active, or a module inside has a hook."""
+        check_context()
         try:
             return self._call(module, args, kwargs)
         except Outdated:
@@ -84,9 +86,10 @@ class Dispatcher:
         """The modes of the module and those inside. Forgets the programs if they don't fit the module any more."""
         if self._snapshot is None or self._snapshot.has_changed():
             self.clear()
-            self._snapshot = Snapshot(module)
-            self._snapshot.check_hooks()
+            snapshot = Snapshot(module)
+            snapshot.check_hooks()
             self._signature = Signature(module.forward)
+            self._snapshot = snapshot
         return self._snapshot.get_modes()
 
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
@@ -124,7 +127,7 @@ class Dispatcher:
     def compile_examples(self, module: torch.nn.Module, examples: Sequence[tuple[Sequence[Any], Mapping[str, Any]]]) -> None:
         """Compiles for these arguments, to one artifact; others are errors from then on."""
         with self.lock:
-            check_autocast()
+            check_context()
             programs = {self._make_key(module, *example)[0]: self._shard(module, *example) for example in examples}
             self._add(module, programs)
             self._is_fixed = True
@@ -149,7 +152,12 @@ class Dispatcher:
         calls = [(fqn, call) for fqn, inner in module.named_modules()
                  for call in getattr(inner.__dict__.get("_tp_mlir"), "calls", ())]
         settings = join_settings([call for _, call in calls])
-        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel()), settings
+        names = {name for kept in (module.named_modules(), module.named_parameters(), module.named_buffers()) for name, _ in kept}
+        return write_plan(calls, prefix=prefix, loss_parallel=is_loss_parallel(), names=names), settings
+
+    def has(self, executable: Executable) -> bool:
+        """Whether the module is still what the program was made of, beside its weights and modes."""
+        return executable in self.executables and self._snapshot is not None and not self._snapshot.has_changed()
 
     def get_last(self) -> Executable:
         """The program that ran last, or the first one.
@@ -159,7 +167,12 @@ class Dispatcher:
             raise Error("the module has no program yet: call it, or give example_inputs to parallelize_module")
         return self._last
 
+    def forget_programs(self) -> None:
+        self.program_revision += 1
+        self.clear()
+
     def forget_weights(self) -> None:
+        self.weight_revision += 1
         for executable in self.executables:
             executable.bundle.weights.forget()
 

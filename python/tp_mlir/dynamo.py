@@ -25,6 +25,9 @@ _OPTIONAL = "match", "on_unmatched", "loss_parallel", "cpu", "options"
 class _Scope(torch.nn.Module):
     """A module of the graph. A call runs the nodes of one of its calls."""
 
+    _run: Callable[[_Region], None]
+    _next: _Region
+
     def forward(self) -> None:
         self._run(self._next)
 
@@ -40,10 +43,11 @@ class _Region:
         if path == self.path:
             self.items.append(node)
             return
-        inner = path[:len(self.path) + 1]
-        if not self.items or not isinstance(self.items[-1], _Region) or self.items[-1].path != inner:
-            self.items.append(_Region(inner))
-        self.items[-1].add(node, path)
+        inner, last = path[:len(self.path) + 1], self.items[-1] if self.items else None
+        if not isinstance(last, _Region) or last.path != inner:
+            last = _Region(inner)
+            self.items.append(last)
+        last.add(node, path)
 
 
 def _get_fqn(source: str) -> str:
@@ -55,7 +59,7 @@ def _get_fqn(source: str) -> str:
 
 def _get_path(node: torch.fx.Node) -> tuple[tuple[str, str], ...]:
     """The FQNs and the classes of the modules around a node, without the root."""
-    path = []
+    path: list[tuple[str, str]] = []
     for name, kind in (node.meta.get("nn_module_stack") or {}).values():
         fqn = _get_fqn(name)
         if fqn and (not path or path[-1][0] != fqn):
@@ -103,7 +107,7 @@ class Graph(torch.nn.Module):
         for name in fqn.split(".") if fqn else ():
             if name not in module._modules:
                 module.add_module(name, _Scope())
-            module = module._modules[name]
+            module = module.get_submodule(name)
         if kind != "Module":
             module.__class__ = type(kind, (_Scope,), {"__module__": _Scope.__module__})
         return module
@@ -111,7 +115,7 @@ class Graph(torch.nn.Module):
     def _make_scopes(self, items: Iterable[torch.fx.Node | _Region]) -> None:
         for item in items:
             if isinstance(item, _Region):
-                self._get_scope(*item.path[-1])._run = self._run
+                vars(self._get_scope(*item.path[-1]))["_run"] = self._run
                 self._make_scopes(item.items)
 
     def hold(self, values: Sequence[Any]) -> list[Any]:
@@ -136,7 +140,7 @@ class Graph(torch.nn.Module):
         for item in region.items:
             if isinstance(item, _Region):
                 scope = self._get_scope(item.path[-1][0], "Module")
-                scope._next = item
+                vars(scope)["_next"] = item
                 scope()
             else:
                 self._interpreter.env[item] = self._interpreter.run_node(item)
@@ -147,7 +151,7 @@ def _get_source(node: torch.fx.Node) -> str:
     if argument is None or argument.source is None:
         return ""
     name = argument.source.name
-    return name() if callable(name) else name
+    return str(name() if callable(name) else name)
 
 
 def compile_graph(graph: torch.fx.GraphModule, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:

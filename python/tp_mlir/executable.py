@@ -24,6 +24,7 @@ from .weights import Weights, resolve, to_tensor
 
 if TYPE_CHECKING:
     from .autograd import Backward
+    from .derivatives import Derivatives
 
 
 # What names of values consist of. Other characters would end a pass's option.
@@ -110,7 +111,13 @@ class Executable:
         self.sharded = sharded
         self.backward: dict[tuple[str, ...], Backward] = {}
         """The programs of its gradients, by the parameters that are trained, once they are needed."""
+        self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
+        """What autograd differentiates, by the parameters that are trained, and the inputs."""
         self._run_flat = bundle.weights.session.run_flat
+
+    @property
+    def captured(self) -> Captured:
+        return self.sharded.captured
 
     def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Runs with the module's tensors of now. Inputs and outputs are in the order of the program."""
@@ -127,15 +134,13 @@ class Executable:
             weights.pull()
         return outputs
 
-    def run_without_update(self, inputs: Sequence[torch.Tensor], state: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
-        """The same, but what the program updates stays in it. `state`: parameters that differ from the module's."""
+    def run_without_update(self, inputs: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The same, but what the program updates stays in it. `weights`: those that aren't the module's tensors of now."""
         self.bundle.check_process()
         if any(map(_is_negative, inputs)):
             inputs = list(map(resolve, inputs))
         with self.bundle.lock:
-            self.bundle.weights.push()
-            if state:
-                self.bundle.weights.session.set_parameters(state)
+            self.bundle.weights.push(weights or {})
             return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
 
     @property

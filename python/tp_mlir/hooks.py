@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import torch
 
 from .errors import UnsupportedError
-from .huggingface import is_recorder
+from .huggingface import is_harmless
 
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _DICTIONARIES = (*KINDS, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
+_GLOBAL = tuple(getattr(torch.nn.modules.module, f"_global{kind}") for kind in KINDS)
 _MARK = "_is_of_tp_mlir"
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -26,7 +27,15 @@ def mark_own(hook: _Hook) -> _Hook:
 
 
 def _is_foreign(hook: Any) -> bool:
-    return not hasattr(hook, _MARK) and not is_recorder(hook)
+    return not hasattr(hook, _MARK) and not is_harmless(hook)
+
+
+def check_global() -> None:
+    """:raises UnsupportedError: there are hooks of all modules."""
+    if any(_GLOBAL):
+        hook = next(hook for kind in _GLOBAL for hook in kind.values())
+        raise UnsupportedError(f"{getattr(hook, '__qualname__', hook)!r} is a hook of all modules, and a program can't call it for the modules "
+                               "inside it; remove it")
 
 
 def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> None:
@@ -38,7 +47,19 @@ def check(named_modules: Iterable[tuple[str, torch.nn.Module]], name: str) -> No
                     place = f"the module '{fqn}' in {name}" if fqn else name
                     raise UnsupportedError(f"{place} has the {kind[1:-1].replace('_', ' ')} {getattr(hook, '__qualname__', hook)!r}, which "
                                            "a program can't call; only the module that is called may have hooks. Remove it, or write "
-                                           "what it does into the module's forward")
+                                           "what it does into the module's forward", fqn=fqn)
+
+
+def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
+    """:raises UnsupportedError: the optimizer, or a parameter that it has, has a hook."""
+    found = [hook for kind in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks") for hook in getattr(optimizer, kind).values()]
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+                found += (hooks or {}).values()
+    if found:
+        raise UnsupportedError(f"the optimizer of a training step, or one of its parameters, has the hook "
+                               f"{getattr(found[0], '__qualname__', found[0])!r}, which a program can't call; remove it")
 
 
 @contextlib.contextmanager

@@ -32,9 +32,11 @@ def register_caches() -> None:
     if "transformers" in sys.modules:
         with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
             from transformers.integrations.executorch import register_dynamic_cache_export_support
-            register_dynamic_cache_export_support()
+            register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
 
 
-def is_recorder(hook: Any) -> bool:
-    """Whether a hook is one by which a model of transformers collects outputs of its own modules."""
-    return getattr(hook, "__module__", None) == "transformers.utils.output_capturing"
+def is_harmless(hook: Any) -> bool:
+    """Whether a hook is one of transformers that a program doesn't need: it collects outputs of a model's own modules, or lets
+    embeddings require gradients, for checkpoints."""
+    module, name = getattr(hook, "__module__", None), getattr(hook, "__name__", None)
+    return module == "transformers.utils.output_capturing" or (module, name) == ("transformers.modeling_utils", "make_inputs_require_grads")

@@ -213,7 +213,7 @@ def _read_torch_mesh(mesh: Any) -> DeviceMesh:
 def _get_first_ranks(root: Any, names: tuple[str, ...]) -> list[int]:
     """The ranks of a sub-mesh that have position 0 in all other dimensions."""
     index = tuple(slice(None) if name in names else 0 for name in root.mesh_dim_names)
-    return root.mesh[index].reshape(-1).tolist()
+    return list(root.mesh[index].reshape(-1).tolist())
 
 
 def _check_device_type(device_type: str) -> None:

@@ -77,7 +77,7 @@ class ParallelModule(torch.nn.Module):
         dispatcher = _get_dispatcher(self)
         with dispatcher.lock:
             if programs:
-                dispatcher.clear()
+                dispatcher.forget_programs()
             dispatcher.forget_weights()
 
 
@@ -106,27 +106,29 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
 
 
 def _make_empty(written: type[torch.nn.Module]) -> torch.nn.Module:
-    kind = make_parallel_class(written)
+    kind = make_parallel_class(written)  # type: ignore[arg-type]  # a class of modules can be hashed
     return kind.__new__(kind)
 
 
 def _get_dispatcher(module: torch.nn.Module) -> Dispatcher:
-    return module.__dict__["_tp_mlir"]
+    dispatcher: Dispatcher = module.__dict__["_tp_mlir"]
+    return dispatcher
 
 
 def _add_call(module: torch.nn.Module, call: Call) -> Dispatcher:
     """Makes `module` a ParallelModule, if it isn't one, and keeps the call."""
     if not isinstance(module, ParallelModule):
         if isinstance(module, torch.jit.ScriptModule):
-            raise UnsupportedError(f"{call.place}: {type(module).__name__} is compiled by TorchScript; use the module that it was made of")
+            raise UnsupportedError(f"{type(module).__name__} is compiled by TorchScript; use the module that it was made of",
+                                   place=call.place, fqn="")
         if "forward" in vars(module):
-            raise UnsupportedError(f"{call.place}: an instance of {type(module).__name__} has a forward of its own, set as an attribute, "
-                                   "which can't be replaced; define forward in a class")
-        module.__class__ = make_parallel_class(type(module))
+            raise UnsupportedError(f"an instance of {type(module).__name__} has a forward of its own, set as an attribute, which can't be "
+                                   "replaced; define forward in a class", place=call.place, fqn="")
+        module.__class__ = make_parallel_class(type(module))  # type: ignore[arg-type]
         module.__dict__["_tp_mlir"] = Dispatcher()
     dispatcher = _get_dispatcher(module)
     dispatcher.calls.append(call)
-    dispatcher.clear()
+    dispatcher.forget_programs()
     return dispatcher
 
 
@@ -217,7 +219,7 @@ def _add_data_call(module: torch.nn.Module, mesh: Any, style: str, reshard_after
                    batch: Mapping[str, int] | None) -> torch.nn.Module:
     place = CallSite().place
     if not isinstance(module, torch.nn.Module):
-        raise UnsupportedError(f"{place}: {style} takes one module; found {type(module).__name__}. Call it for each module")
+        raise UnsupportedError(f"{style} takes one module; found {type(module).__name__}. Call it for each module", place=place)
     mesh = read_mesh(mesh)
     check_data_mesh(mesh, style, place)
     _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
@@ -232,7 +234,7 @@ def _refuse(function: str, options: Mapping[str, Any], theirs: Any = None) -> No
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if theirs and (value is None or _is_same(value, defaults[name].default)):
             continue
-        raise UnsupportedError(f"{CallSite().place}: {function} doesn't support {name}={value!r}")
+        raise UnsupportedError(f"{function} doesn't support {name}={value!r}", place=CallSite().place)
 
 
 def fully_shard(module: torch.nn.Module, *, mesh: Any = None, reshard_after_forward: bool | int | None = None,
@@ -242,8 +244,9 @@ def fully_shard(module: torch.nn.Module, *, mesh: Any = None, reshard_after_forw
     :param mesh: one dimension, or two for HSDP: replicas of what the second one shards.
     :param batch: the dimensions of inputs that are the batch, where they aren't dimension 0 (docs/Plans.md).
     """
-    if reshard_after_forward is not None and not isinstance(reshard_after_forward, bool):
+    if not isinstance(reshard_after_forward, (bool, type(None))):
         _refuse("fully_shard", {"reshard_after_forward": reshard_after_forward})
+        reshard_after_forward = None
     _refuse("fully_shard", {name: value for name, value in options.items() if not _is_default(value)})
     return _add_data_call(module, mesh, "fsdp", reshard_after_forward, batch)
 

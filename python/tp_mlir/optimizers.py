@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import collections
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -85,8 +86,8 @@ def read_schedule(schedule: Any) -> Any:
     if type(schedule) is torch.optim.lr_scheduler.CosineAnnealingLR:
         return {"name": "cosine", "total_steps": schedule.T_max, "min_lr": float(schedule.eta_min)}
     if type(schedule) is torch.optim.lr_scheduler.LambdaLR:
-        functions = schedule.lr_lambdas
-        if all(isinstance(function, functools.partial) for function in functions):
+        functions = [function for function in schedule.lr_lambdas if isinstance(function, functools.partial)]
+        if len(functions) == len(schedule.lr_lambdas):
             if any((function.func, function.args, function.keywords) != (functions[0].func, functions[0].args, functions[0].keywords)
                    for function in functions):
                 raise UnsupportedError("the schedule LambdaLR has different functions for the optimizer's parameter groups, which can't be "
@@ -107,7 +108,7 @@ def count_steps(optimizer: torch.optim.Optimizer, schedule: Any) -> int:
 
     :raises UnsupportedError: its scheduler has done others."""
     steps = max((int(values["step"]) for values in optimizer.state.values() if "step" in values), default=None)
-    done = getattr(schedule, "last_epoch", None)
+    done: int | None = getattr(schedule, "last_epoch", None)
     if done is None:
         return steps or 0
     if steps is not None and steps != done or steps is None and done and type(optimizer).__name__ != "SGD":
@@ -175,3 +176,31 @@ def write_state(optimizer: torch.optim.Optimizer, names: Mapping[int, str], stat
             values = {key: state[f"optimizer.{key}.{name}"] for key in STATE if f"optimizer.{key}.{name}" in state}
             if values and step:
                 optimizer.state[parameter] = values if "momentum_buffer" in values else {"step": step.clone(), **values}
+
+
+class SharedState(collections.defaultdict[Any, Any]):
+    """The `state` of an optimizer while programs have it: `show` brings it here before anyone looks at it."""
+
+    def __init__(self, show: Callable[[], None], values: Mapping[Any, Any]) -> None:
+        super().__init__(dict, values)
+        self.show = show
+
+    def __reduce__(self) -> Any:  # a copy has the values of now
+        self.show()
+        return collections.defaultdict, (dict, dict(super().items()))
+
+
+def _show_before(name: str) -> Callable[..., Any]:
+    method = getattr(collections.defaultdict, name)
+
+    @functools.wraps(method)
+    def access(self: SharedState, *args: Any, **kwargs: Any) -> Any:
+        self.show()
+        return method(self, *args, **kwargs)
+
+    return access
+
+
+for _name in ("__contains__", "__delitem__", "__eq__", "__getitem__", "__ior__", "__iter__", "__len__", "__or__", "__repr__", "__ror__",
+              "__setitem__", "clear", "copy", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values"):
+    setattr(SharedState, _name, _show_before(_name))

@@ -13,7 +13,7 @@ import difflib
 import fnmatch
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import styles
@@ -101,8 +101,8 @@ def read_calls(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, match: s
         raise PlanError(f"match must be {', '.join(MATCHES[:-1])} or {MATCHES[-1]}; found {match!r}", place=site.place)
     if mesh.ndim != 1:
         names = ", ".join(map(repr, mesh.mesh_dim_names))
-        raise MeshError(f"{site.place}: a plan splits over one mesh dimension, and this mesh has {names}; select one, as in "
-                        f"mesh[{mesh.mesh_dim_names[-1]!r}]")
+        raise MeshError(f"a plan splits over one mesh dimension, and this mesh has {names}; select one, as in "
+                        f"mesh[{mesh.mesh_dim_names[-1]!r}]", place=site.place)
     entries = []
     if not styles.is_style(plan):
         for key in plan:
@@ -142,7 +142,7 @@ def _check_pattern(module: torch.nn.Module, entry: Entry) -> None:
         found = []
         for fqn, parent in matched:
             # Parameters, too, are matched, by placements.
-            items = dict(parent.named_children()) if hasattr(parent, "named_children") else {}
+            items: dict[str, Any] = dict(parent.named_children()) if hasattr(parent, "named_children") else {}
             if depth == len(names) - 1 and items is not None and hasattr(parent, "named_parameters"):
                 items |= dict(parent.named_parameters(recurse=False)) | dict(parent.named_buffers(recurse=False))
             children |= items
@@ -152,7 +152,7 @@ def _check_pattern(module: torch.nn.Module, entry: Entry) -> None:
             within = f"'{matched[0][0]}'" if matched[0][0] else f"the root, {type(module).__name__}"
             hint = f"; did you mean {similar[0]!r}?" if similar else f"; it has {', '.join(map(repr, children))}" if children else ""
             raise PlanError(f"pattern {entry.pattern!r} matches no module: no submodule {token!r} in {within}{hint}",
-                            place=entry.place.key, entry=entry.pattern)
+                            place=entry.place.key, entry=entry.pattern, fqn=matched[0][0])
         matched = found
 
 
@@ -165,6 +165,8 @@ class PlanText:
     """Where each line comes from, and the pattern of its entry."""
     layout: Layout
     """The mesh."""
+    names: Collection[str] = ()
+    """The FQNs of the modules and parameters that are compiled."""
 
     @property
     def files(self) -> dict[str, str]:
@@ -190,7 +192,9 @@ class PlanText:
             if diagnostic.severity == "error" and diagnostic.file == FILE and diagnostic.line:
                 place, entry = self._find(diagnostic.line)
                 message = message.removeprefix(f"{place}: ").removeprefix("error: ")
-                return PlanError(message, place=place, entry=entry, diagnostics=error.diagnostics)
+                # Messages quote names.
+                fqn = next((name for name in re.findall(r"(?<!\w)'([^'\s]*)'", diagnostic.message) if name in self.names), None)
+                return PlanError(message, place=place, entry=entry, fqn=fqn, diagnostics=error.diagnostics)
         converted = CompileError(message)
         converted.diagnostics = error.diagnostics
         return converted
@@ -213,8 +217,10 @@ class _Writer:
         self.write(brackets, *self.places[-1])
 
 
-def write_plan(calls: Iterable[tuple[str, Call]], *, prefix: str = "", loss_parallel: bool = False) -> PlanText:
+def write_plan(calls: Iterable[tuple[str, Call]], *, prefix: str = "", loss_parallel: bool = False, names: Collection[str] = ()) -> PlanText:
     """The plan of `calls`, each with the FQN of its module in the model that is compiled; `prefix` goes in front of all names.
+
+    :param names: the FQNs of the model's modules and parameters.
 
     :raises MeshError: the calls' meshes are parts of different meshes.
     :raises PlanError: the calls contradict each other."""
@@ -222,8 +228,9 @@ def write_plan(calls: Iterable[tuple[str, Call]], *, prefix: str = "", loss_para
     first = calls[0][1]
     for _, call in calls:
         if call.mesh.layout != first.mesh.layout:
-            raise MeshError(f"{call.place}: this mesh is a part of another one than that of {first.place}: {call.mesh.layout.axes} and "
-                            f"{first.mesh.layout.axes}; make one mesh with all dimensions, and select from it, as in mesh['tp']")
+            raise MeshError(f"this mesh is a part of another one than that of {first.place}: {call.mesh.layout.axes} and "
+                            f"{first.mesh.layout.axes}; make one mesh with all dimensions, and select from it, as in mesh['tp']",
+                            place=call.place)
     writer = _Writer()
     writer.write("{", first.place)
     writer.write(f' "mesh": {json.dumps(first.mesh.layout.describe())},', first.place)
@@ -235,7 +242,7 @@ def write_plan(calls: Iterable[tuple[str, Call]], *, prefix: str = "", loss_para
             _write_group(writer, join(prefix, fqn), call, loss_parallel)
         writer.close(" ]")
     writer.close("}")
-    return PlanText("\n".join(writer.lines) + "\n", writer.places, first.mesh.layout)
+    return PlanText("\n".join(writer.lines) + "\n", writer.places, first.mesh.layout, names)
 
 
 def _write_group(writer: _Writer, fqn: str, call: TensorCall, loss_parallel: bool) -> None:
@@ -283,8 +290,8 @@ def _write_data(writer: _Writer, calls: list[tuple[str, DataCall]], prefix: str)
     if not styles_by_axis:
         return
     writer.write(' "data_parallel": {', calls[0][1].place)
-    for axis, (style, place) in styles_by_axis.items():
-        writer.write(f"  {json.dumps(axis)}: {json.dumps(style if len(style) > 1 else style['style'])},", place)
+    for axis, (written, place) in styles_by_axis.items():
+        writer.write(f"  {json.dumps(axis)}: {json.dumps(written if len(written) > 1 else written['style'])},", place)
     writer.close(" },")
     if batch:
         writer.write(f' "batch": {json.dumps(batch)},', calls[0][1].place)
@@ -299,7 +306,7 @@ def _get_data_styles(call: DataCall) -> list[str]:
 def check_data_mesh(mesh: DeviceMesh, style: str, place: Place) -> None:
     """:raises MeshError: the style can't have so many dimensions."""
     if mesh.ndim > (2 if style == "fsdp" else 1) or len(mesh.axes) != mesh.ndim:
-        raise MeshError(f"{place}: {style} is over one dimension of a mesh, or over two with fully_shard (HSDP); found {mesh!r}")
+        raise MeshError(f"{style} is over one dimension of a mesh, or over two with fully_shard (HSDP); found {mesh!r}", place=place)
 
 
 def translate_mapping(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -263,7 +263,7 @@ def _get_groups() -> _Groups:
 
 
 class Transport:
-    """Moves the bytes of a session's ranks, see _native.Transport."""
+    """Moves the bytes of a session's ranks, see _Transport in _native.pyi."""
 
     name = "gloo"
 

@@ -84,10 +84,9 @@ class Report:
         if found := data.get("prediction"):
             memory = [rank["memory"]["total"] for rank in found["ranks"] if "memory" in rank]
             prediction = Prediction(found["machine"]["name"], found["seconds"], max(memory, default=0))
+        parameters, inputs, outputs = (tuple(_select(Tensor, item) for item in data[kind]) for kind in ("parameters", "inputs", "outputs"))
         return Report({axis["name"]: axis["size"] for axis in data["mesh"]["axes"]},
-                      tuple(_select(Collective, item) for item in data["collectives"]),
-                      *(tuple(_select(Tensor, item) for item in data[kind]) for kind in ("parameters", "inputs", "outputs")),
-                      prediction, data)
+                      tuple(_select(Collective, item) for item in data["collectives"]), parameters, inputs, outputs, prediction, data)
 
     @property
     def bytes_per_rank(self) -> int:

@@ -7,15 +7,19 @@ layouts, which are by position or by name, would reach other tensors than in PyT
 tensors in the order of its arguments first.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
 
-def map_tensors(function, value):
+def map_tensors(function: Callable[[torch.Tensor], Any], value: Any) -> Any:
     """`value` with each tensor in tuples, lists and dictionaries replaced."""
     if isinstance(value, torch.Tensor):
         return function(value)
@@ -29,9 +33,9 @@ def map_tensors(function, value):
 
 
 @contextlib.contextmanager
-def without_unsaved_buffers(model):
+def without_unsaved_buffers(model: torch.nn.Module) -> Iterator[None]:
     """While in it, buffers that no state_dict has are plain attributes: a trace forgets which ones are persistent."""
-    undo = []
+    undo: list[tuple[torch.nn.Module, str, torch.Tensor]] = []
     for module in model.modules():
         if isinstance(module, torch.jit.ScriptModule):
             continue
@@ -50,27 +54,28 @@ def without_unsaved_buffers(model):
 
 
 @contextlib.contextmanager
-def ordered(model):
+def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
     """While in it, a trace or an exported program of `model` has the inputs of its modules in order; gives what is to be
     written as signatures. Calls from other threads aren't recorded."""
     thread = threading.get_ident()
     state = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
-    signatures, undo = {}, []
+    signatures: dict[str, Any] = {}
+    undo: list[tuple[Any, Any, Any]] = []
     alias = torch.ops.aten.alias
 
-    def wrap(fqn, module):
+    def wrap(fqn: str, module: torch.nn.Module) -> None:
         inner = module.forward
         signature = inspect.signature(inner)
-        entry = {"arguments": list(signature.parameters), "calls": []}
+        entry: dict[str, list[Any]] = {"arguments": list(signature.parameters), "calls": []}
 
-        def separate(_, args, kwargs):
+        def separate(_: Any, args: Any, kwargs: Any) -> Any:
             # Still in the caller: a tensor that is passed twice becomes two inputs, a parameter one. torch.export takes this
             # for the module's own, and needs it not.
             if torch._C._get_tracing_state() is None:
                 return None
             seen = set(state)
 
-            def once(tensor):
+            def once(tensor: torch.Tensor) -> Any:
                 if id(tensor) in seen:
                     return alias(tensor)
                 seen.add(id(tensor))
@@ -79,15 +84,16 @@ def ordered(model):
             return map_tensors(once, args), map_tensors(once, kwargs)
 
         @functools.wraps(inner)
-        def forward(*args, **kwargs):
+        def forward(*args: Any, **kwargs: Any) -> Any:
             # Whether a program is exported is a flag of the process, not of the thread.
             is_exporting = torch.compiler.is_exporting() and threading.get_ident() == thread
             if torch._C._get_tracing_state() is None and not is_exporting:
                 return inner(*args, **kwargs)
-            bound, tensors = signature.bind(*args, **kwargs), []
+            bound = signature.bind(*args, **kwargs)
+            tensors: list[str] = []
 
-            def touch(name, value):
-                def use(tensor):
+            def touch(name: str, value: Any) -> Any:
+                def use(tensor: torch.Tensor) -> Any:
                     tensors.append(name)
                     return alias(tensor)
 
@@ -102,7 +108,8 @@ def ordered(model):
             entry["calls"].append(tensors)
             signatures[fqn] = entry
             # As the caller passes them: what decorates a forward, as in transformers, may look for keywords.
-            positional, named = [], {}
+            positional: list[Any] = []
+            named: dict[str, Any] = {}
             for name, value in bound.arguments.items():
                 kind = signature.parameters[name].kind
                 if kind == inspect.Parameter.VAR_POSITIONAL:

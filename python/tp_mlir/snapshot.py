@@ -16,7 +16,7 @@ import torch
 
 from . import hooks
 from .capture import get_class_name
-from .errors import InputError
+from .errors import WeightError
 
 _is_training = operator.attrgetter("training")
 _get_version = operator.attrgetter("_version")
@@ -59,7 +59,8 @@ class Snapshot:
                 or bool(self._constants) and self._have_constants_changed())
 
     def check_hooks(self) -> None:
-        """:raises UnsupportedError: a module inside has a hook."""
+        """:raises UnsupportedError: a module inside has a hook, or all modules have."""
+        hooks.check_global()
         found = list(_flatten(self._hooks))  # numbers that PyTorch gives once
         if found != self._checked_hooks:
             hooks.check(itertools.islice(self._module.named_modules(), 1, None), get_class_name(self._module))
@@ -73,8 +74,8 @@ class Snapshot:
         tensors = [tensor for *_, tensor in self._constants]
         for _, key, tensor in self._constants:
             if tensor.is_inference():
-                raise InputError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
-                                 "PyTorch doesn't count the writes to it; make the module outside of it")
+                raise WeightError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
+                                  "PyTorch doesn't count the writes to it; make the module outside of it")
         self._seen = list(map(_get_version, tensors)), list(map(_get_pointer, tensors))
 
     def _have_constants_changed(self) -> bool:
@@ -92,8 +93,8 @@ def _iterate_tensors(modules: Collection[torch.nn.Module]) -> Iterator[tuple[Any
     where each is kept, by which key, and the tensor."""
     for module in modules:
         for name in module._non_persistent_buffers_set:
-            if module._buffers.get(name) is not None:
-                yield module._buffers, name, module._buffers[name]
+            if (tensor := module._buffers.get(name)) is not None:
+                yield module._buffers, name, tensor
         attributes = vars(module)
         for name, value in attributes.items():
             if name in _KEPT_BY_TORCH:

@@ -18,8 +18,13 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
+def _find_torch() -> str:
+    spec = importlib.util.find_spec("torch")
+    return (spec and spec.origin) or os.sep
+
+
 # Code in these folders isn't the user's. PyTorch calls this package for torch.compile.
-_FOLDERS = tuple(os.path.dirname(path) + os.sep for path in [os.path.abspath(__file__), importlib.util.find_spec("torch").origin])
+_FOLDERS = tuple(os.path.dirname(path) + os.sep for path in (os.path.abspath(__file__), _find_torch()))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,14 +64,31 @@ def _get_short_name(file: str) -> str:
     return file if file.startswith("<") or relative.startswith("..") else relative
 
 
+def _find_frame() -> FrameType:
+    """The innermost frame of the user's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and os.path.abspath(frame.f_code.co_filename).startswith(_FOLDERS):
+        frame = frame.f_back
+    assert frame, "a call begins outside of this package"
+    return frame
+
+
+def find_line() -> str:
+    """The file and line that the user's code is at."""
+    frame = _find_frame()
+    return f"{_get_short_name(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def is_users(file: str) -> bool:
+    """Whether a file, or what Python calls so, is the user's code."""
+    return not file.startswith("<") and not os.path.abspath(file).startswith(_FOLDERS)
+
+
 class CallSite:
     """The call that the user's code is in."""
 
     def __init__(self) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame and os.path.abspath(frame.f_code.co_filename).startswith(_FOLDERS):
-            frame = frame.f_back
-        assert frame, "a call begins outside of this package"
+        frame = _find_frame()
         self.file = _get_short_name(frame.f_code.co_filename)
         self.tree = _parse(tuple(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
         line, _, column, _ = self.position = list(frame.f_code.co_positions())[frame.f_lasti // 2]
@@ -80,7 +102,7 @@ class CallSite:
         if len(nodes) == len(keys) and not any(isinstance(key, ast.Constant) for key, _ in nodes):
             named = list(zip(keys, nodes))  # names that are computed, one by one
         else:
-            named = [(key.value, (key, value)) for key, value in nodes if isinstance(key, ast.Constant)]
+            named = [(str(key.value), (key, value)) for key, value in nodes if isinstance(key, ast.Constant)]
         for key, (key_node, value_node) in named:
             if key in places:  # the last one counts, as in Python
                 places[key] = EntryPlace(self._locate(key_node), self._locate_arguments(value_node))
@@ -93,14 +115,14 @@ class CallSite:
             return EntryPlace(self.place)
         return EntryPlace(self._locate(argument), self._locate_arguments(argument))
 
-    def _locate(self, node: ast.AST) -> Place:
+    def _locate(self, node: ast.expr | ast.keyword) -> Place:
         return Place(self.file, node.lineno, node.col_offset + 1)
 
     def _locate_arguments(self, node: ast.AST) -> dict[str, Place]:
         if isinstance(node, ast.Call):
             return {keyword.arg: self._locate(keyword) for keyword in node.keywords if keyword.arg}
         if isinstance(node, ast.Dict):
-            return {key.value: self._locate(key) for key in node.keys if isinstance(key, ast.Constant)}
+            return {str(key.value): self._locate(key) for key in node.keys if isinstance(key, ast.Constant)}
         return {}
 
     def _find_argument(self, name: str, index: int) -> ast.expr | None:

@@ -6,20 +6,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch.utils import _pytree as pytree
 
 from . import _native, hooks, optimizers
-from .capture import Captured, Signature, capture, check_autocast, check_tensors, get_class_name, key_of
+from .capture import Captured, Signature, capture, check_context, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import CompileError, Error, InputError, PlanError
 from .executable import Bundle, Executable, shard
 from .module import ParallelModule, parallelize_module, read_examples, restoring
+from .optimizers import SharedState
 from .plan import PlanText
 from .report import Proof, Report
 from .saved import DTYPES
@@ -54,6 +56,17 @@ class _TrainingPlan(PlanText):
         return re.sub(rf"\b{_FILE}:\d+:\d+", str(self.call), super().translate(text))
 
 
+def _make_hook(method: Callable[[], None]) -> Callable[..., None]:
+    """A hook that calls a method, and doesn't keep its object."""
+    weak = weakref.WeakMethod(method)
+
+    def hook(*_: Any) -> None:
+        if (method := weak()) is not None:
+            method()
+
+    return hook
+
+
 class TrainStep:
     """A step of training: `step(*inputs, target=…)` reads a batch, and updates the module and the optimizer's state.
 
@@ -82,18 +95,27 @@ class TrainStep:
         self._rates = optimizers.get_learning_rates(optimizer)
         self._snapshot: Snapshot | None = None
         self._hyperparameters: list[Any] = []
-        optimizer.register_state_dict_pre_hook(lambda _: self.store())
-        optimizer.register_load_state_dict_post_hook(lambda _: self._reload())
-        module.register_state_dict_pre_hook(lambda *_: self._pull())
-        module.register_load_state_dict_pre_hook(lambda *_: self._pull())
-        module.register_forward_pre_hook(hooks.mark_own(lambda *_: self._pull()))
+        self._revisions: tuple[int, int] | None = None
+        self._is_shown = True  # whether the optimizer has the state, and programs have to read it again
+        self._state: SharedState | None = None
+        pull, store, reload = (_make_hook(method) for method in (self._pull, self.store, self._reload))
+        any_module: Any = module  # PyTorch has no types of these functions
+        handles = [optimizer.register_state_dict_pre_hook(store), optimizer.register_load_state_dict_post_hook(reload),
+                   any_module.register_state_dict_pre_hook(pull), any_module.register_load_state_dict_pre_hook(pull),
+                   module.register_forward_pre_hook(hooks.mark_own(pull))]
+        weakref.finalize(self, lambda: [handle.remove() for handle in handles]).atexit = False
+
+    def __del__(self) -> None:
+        """Gives module and optimizer what the programs have."""
+        if getattr(self, "_loaded", None) is not None and not sys.is_finalizing():
+            self._clear()
 
     def __call__(self, *args: Any, target: torch.Tensor | None = None, **kwargs: Any) -> Step:
         """Trains with one batch: the arguments of the module, and the loss's target.
 
         :raises InputError: the arguments don't fit, a learning rate has been changed, or the schedule has ended.
-        :raises UnsupportedError: autocast is active, or the module has a hook."""
-        check_autocast()
+        :raises UnsupportedError: autocast or a transform of torch.func is active, or the module has a hook."""
+        check_context()
         with self._lock:
             if optimizers.get_learning_rates(self.optimizer) != self._rates and not self._is_scheduled:
                 raise InputError(f"the optimizer's learning rates were {self._rates} when the step was made, and are "
@@ -111,6 +133,8 @@ class TrainStep:
         self._look()
         executable, inputs = self._find(args, kwargs, target)
         self._activate(executable)
+        if self._is_shown or self.optimizer.state is not self._state:
+            self._load(keeps_steps=self._is_scheduled)
         if self._last_step is not None and (steps := self._count_steps()) > self._last_step:
             raise InputError(f"CosineAnnealingLR has ended: {steps} steps are done, and its T_max is {self._last_step}. PyTorch's learning "
                              "rate would rise now, and a program's can't; give train_step a schedule for more steps")
@@ -124,13 +148,28 @@ class TrainStep:
     def _look(self) -> None:
         """Forgets the programs if the module or the optimizer doesn't fit them any more."""
         hooks.check([("", self.module)], f"{get_class_name(self.module)}, of which a training step is made,")
+        hooks.check_optimizer(self.optimizer)
         hyperparameters = optimizers.get_hyperparameters(self.optimizer, is_scheduled=self._is_scheduled)
+        self._refresh()
         if self._snapshot is None or self._snapshot.has_changed() or hyperparameters != self._hyperparameters:
             self._clear()
-            self._snapshot = Snapshot(self.module)
-            self._snapshot.check_hooks()
+            snapshot = Snapshot(self.module)
+            snapshot.check_hooks()
             self._hyperparameters = hyperparameters
             self._signature = Signature(self.module.forward)
+            self._snapshot = snapshot
+
+    def _refresh(self) -> None:
+        """Does what `ParallelModule.refresh` has asked for."""
+        dispatcher = self.module.__dict__["_tp_mlir"]
+        before, self._revisions = self._revisions, (dispatcher.program_revision, dispatcher.weight_revision)
+        if before is None:
+            return
+        if before[0] != self._revisions[0]:
+            self._clear()
+        if before[1] != self._revisions[1] and not self._is_behind:
+            for executable, _ in self._executables.values():
+                executable.bundle.weights.forget()
 
     def _clear(self) -> None:
         """Forgets the programs, whose state the module and the optimizer get."""
@@ -167,7 +206,7 @@ class TrainStep:
     def compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Compiles for the shapes of these arguments, without running."""
         with self._lock:
-            check_autocast()
+            check_context()
             self._look()
             leaves, spec = self._signature.flatten(args, kwargs)
             key = self._make_key(leaves, spec)
@@ -175,12 +214,13 @@ class TrainStep:
             self._activate(self._executables[key][0])
 
     def _compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[int]]:
-        captured = capture(self.module, *self._take_part(args, kwargs))
+        captured = capture(self.module, *self._take_part(args, kwargs), is_step=True)
+        captured.derivatives.check(get_class_name(self.module))
         known = captured.program.weights.keys()
         self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
         dispatcher = self.module.__dict__["_tp_mlir"]
         base, common = dispatcher.write_plan(self.module)
-        plan = _TrainingPlan(base.text, base.places, base.layout, call=self._place)
+        plan = _TrainingPlan(base.text, base.places, base.layout, base.names, call=self._place)
         options = {**common.options, "train": _FILE}
         sharded = shard(captured, plan, options, files={_FILE: self._write_settings(captured)})
         executable = Bundle([sharded], collect_tensors(self.module), cpu=common.cpu).executables[0]
@@ -208,8 +248,9 @@ class TrainStep:
         size = next((leaf.shape[0] for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.ndim), None)
         if size is None or size % count:
             raise InputError(f"{size} examples can't be divided into the {count} parts of accumulate")
-        return pytree.tree_unflatten([leaf[:size // count] if isinstance(leaf, torch.Tensor) and leaf.ndim and leaf.shape[0] == size
-                                      else leaf for leaf in leaves], spec)
+        part = [leaf[:size // count] if isinstance(leaf, torch.Tensor) and leaf.ndim and leaf.shape[0] == size else leaf for leaf in leaves]
+        args, kwargs = pytree.tree_unflatten(part, spec)
+        return args, kwargs
 
     def _activate(self, executable: Executable) -> None:
         """Gives the program the state, if another one had it."""
@@ -217,7 +258,7 @@ class TrainStep:
         owner = _owners.get(self.optimizer, lambda: None)()
         if self._loaded is executable and owner is self:
             return
-        for step in {self, owner} - {None}:
+        for step in {self, owner or self}:
             if step._loaded is not None:
                 step.store()
                 step._pull()
@@ -249,16 +290,25 @@ class TrainStep:
             return 0
         return max(self._steps, 1) if state else self._steps  # SGD doesn't count
 
-    def _load(self) -> None:
-        """Gives the active program the state that the optimizer has."""
+    def _load(self, *, keeps_steps: bool = False) -> None:
+        """Gives the active program the state that the optimizer has.
+
+        :param keeps_steps: whether it is an error if these are of another number of steps."""
         if self._loaded is None:
             return
+        self._is_shown = True
         state = optimizers.read_state(self.optimizer, self._names)
-        self._steps = self._read_steps(state)
+        steps = self._read_steps(state)
+        if keeps_steps and steps != self._count_steps():
+            raise InputError(f"the optimizer's state has been changed from {self._count_steps()} steps to {steps}, and the schedule of a program "
+                             "follows these; use optimizer.load_state_dict, which sets both")
+        self._steps = steps
         state["optimizer.step"] = torch.tensor(self._steps)
         session = self._loaded.bundle.weights.session
         session.set_parameters({name: state[name] if name in state else torch.zeros(shape, dtype=dtype)
                                 for name, shape, dtype in self._get_state(session)})
+        self._state = self.optimizer.state = SharedState(_make_hook(self.store), dict(self.optimizer.state))
+        self._is_shown = False
 
     @staticmethod
     def _get_state(session: _native.Session) -> list[tuple[str, list[int], torch.dtype]]:
@@ -267,12 +317,14 @@ class TrainStep:
 
     def store(self) -> None:
         """Gives the optimizer the state that the active program has, as `optimizer.state_dict()` does."""
-        if self._loaded is None:
+        if self._loaded is None or self._is_shown:
             return
-        session = self._loaded.bundle.weights.session
-        state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
-        self._steps = int(state["optimizer.step"])
-        optimizers.write_state(self.optimizer, self._names, state)
+        with self._lock:
+            self._is_shown = True
+            session = self._loaded.bundle.weights.session
+            state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+            self._steps = int(state["optimizer.step"])
+            optimizers.write_state(self.optimizer, self._names, state)
 
     def _pull(self) -> None:
         """Gives the module the parameters that the active program has."""
@@ -300,7 +352,7 @@ class TrainStep:
     def prove(self) -> Proof:
         """Proves for all batches that the ranks compute what the training step of the module does."""
         sharded = self._get_active().sharded
-        files = {"model": sharded.captured.program.bytecode(), _FILE: self._write_settings(sharded.captured)}
+        files: dict[str, str | bytes] = {"model": sharded.captured.program.bytecode(), _FILE: self._write_settings(sharded.captured)}
         program = sharded.program.clone()
         try:
             program.run_pipeline(f"builtin.module(tp-verify-spmd{{reference=model train={_FILE}}})", files=files)

@@ -7,9 +7,11 @@ another version of the same one, as PyTorch counts in-place writes. After a run,
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -20,6 +22,7 @@ from .errors import Error
 
 _get_version = operator.attrgetter("_version")
 _get_pointer = torch.Tensor.data_ptr
+_NOTHING: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
 def collect_tensors(module: torch.nn.Module) -> dict[str, tuple[dict[str, Any], str]]:
@@ -47,6 +50,20 @@ class Outdated(Error):
     """A module's parameters have other types or shapes than its programs have."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Pushed:
+    """Tensors that a session has got."""
+
+    tensors: Mapping[str, torch.Tensor]
+    """By their FQNs. They have the memory that they had then, which nothing else can get while they are kept, so other tensors
+    have other pointers."""
+    versions: Mapping[str, int]
+
+    def update(self, tensors: Mapping[str, torch.Tensor]) -> Pushed:
+        tensors = {name: resolve(tensor) for name, tensor in tensors.items()}
+        return Pushed({**self.tensors, **tensors}, {**self.versions, **{name: tensor._version for name, tensor in tensors.items()}})
+
+
 class Weights:
     """The parameters of `artifact`, which are tensors of a module or constants of its programs."""
 
@@ -64,29 +81,31 @@ class Weights:
         self._types = [(tensor.dtype, tensor.shape) for tensor in self._tensors]
         self._constants = {parameter["name"]: constants[parameter["name"]] for parameter in parameters
                    if parameter["name"] not in slots and parameter["name"] in constants}
-        # What the session got. Nothing else can get this memory while it is kept, so other tensors have other pointers.
-        self._pushed = {name: resolve(tensor) for name, tensor in zip(self._names, self._tensors)}
-        self.session = _native.Session(artifact, self._pushed | self._constants, processes.get_session_options(world_size))
+        self.pushed = Pushed({}, {}).update(dict(zip(self._names, self._tensors)))
+        self.session = _native.Session(artifact, {**self.pushed.tensors, **self._constants}, processes.get_session_options(world_size))
 
     @property
     def names(self) -> list[str]:
         """The FQNs of the module's tensors that programs read."""
         return self._names
 
-    def _look(self) -> tuple[list[int], list[int]]:
-        """Reads the module's tensors; returns what was seen before."""
+    def _look(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> tuple[list[int], list[int]]:
+        """Reads the module's tensors, unless there are others in their place; returns what was seen before."""
         before = self._seen
-        self._look_up()
+        if others:
+            self._tensors = [others[fqn] if fqn in others else kept[name] for fqn, (kept, name) in zip(self._names, self._slots)]
+        else:
+            self._look_up()
         self._seen = list(map(_get_version, self._tensors)), list(map(_get_pointer, self._tensors))
         return before
 
     def _look_up(self) -> None:
         self._tensors = [kept[name] for kept, name in self._slots]
 
-    def push(self) -> None:
-        """Gives the session what has changed in the module."""
+    def push(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> None:
+        """Gives the session what has changed in the module. `others`: tensors that take the place of the module's, for one run."""
         try:
-            before = self._look()
+            before = self._look(others)
         except (LookupError, AttributeError, RuntimeError) as error:  # it's gone, None, or an inference tensor
             raise Outdated(f"the module's parameters aren't those that its programs were made for: {error}") from error
         if before == self._seen:
@@ -96,14 +115,15 @@ class Weights:
                 self._seen = before
                 raise Outdated(f"'{name}' was {expected[0]} of shape {tuple(expected[1])} when its program was made, and is {tensor.dtype} "
                                f"of shape {tuple(tensor.shape)} on '{tensor.device}' now")
-        changed = {name: resolve(tensor) for name, tensor, *states in zip(self._names, self._tensors, *before, *self._seen)
+        changed = {name: tensor for name, tensor, *states in zip(self._names, self._tensors, *before, *self._seen)
                    if states[:2] != states[2:]}
+        pushed = self.pushed.update(changed)
         try:
-            self.session.set_parameters(changed)
+            self.session.set_parameters({name: pushed.tensors[name] for name in changed})
         except BaseException:
             self._seen = before
             raise
-        self._pushed |= changed
+        self.pushed = pushed
 
     def pull(self) -> None:
         """Gives the module what the last run has updated."""
@@ -113,6 +133,14 @@ class Weights:
             for i in self._updated:
                 self._tensors[i].copy_(to_tensor(self.session.get_parameter(self._names[i])))
         self._look()
+
+    def check_unchanged(self, pushed: Pushed) -> None:
+        """:raises RuntimeError: one of the tensors was written since, other than by the program. PyTorch has no other error for this."""
+        updated = {self._names[i] for i in self._updated}
+        for name, tensor in pushed.tensors.items():
+            if tensor._version != pushed.versions[name] and name not in updated:
+                raise RuntimeError(f"'{name}' has been modified by an inplace operation between forward and backward pass; the gradients "
+                                   "need what it was in the forward pass")
 
     def copy_updated(self) -> dict[str, torch.Tensor]:
         """Copies of the tensors that a run updates, before it does."""
