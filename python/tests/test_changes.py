@@ -505,9 +505,8 @@ class Training(unittest.TestCase):
 
 
 class Threads(unittest.TestCase):
-    @torch.no_grad()
     def test_calls_while_another_thread_exports(self):
-        module, expected, calls = parallelize(make(Observed)), make(MLP)(X), []
+        module, expected, calls = parallelize(make(Observed)), make(MLP), []
 
         def start_call():
             if not calls:
@@ -516,8 +515,11 @@ class Threads(unittest.TestCase):
 
         module.observe = start_call
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            compare(module(X[:2]), expected[:2])
-            compare(calls[0].result(), expected)
+            compare(module(X[:2]), expected(X[:2]))
+            compare(calls[0].result(), expected(X))
+        module(X[:2]).sum().backward()  # the gradients are those of the exported call
+        expected(X[:2]).sum().backward()
+        compare(module.up.weight.grad, expected.up.weight.grad)
 
     @torch.no_grad()
     def test_hooks_while_a_thread_exports(self):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,11 +46,15 @@ class Derivatives:
 
 @contextlib.contextmanager
 def recorded(module: torch.nn.Module, flatten: Callable[[Sequence[Any], Mapping[str, Any]], list[Any]]) -> Iterator[Derivatives]:
-    """While in it, `module` records what autograd does when its forward runs. `flatten`: gives the leaves of its arguments."""
+    """While in it, `module` records what autograd does when this thread runs its forward. `flatten`: gives the leaves of its
+    arguments."""
     derivatives, inner, is_own = Derivatives(), module.forward, "forward" in vars(module)
+    thread = threading.get_ident()
 
     @functools.wraps(inner)
     def forward(*args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != thread:
+            return inner(*args, **kwargs)
         derivatives.problems.clear()
         arguments = {i: leaf for i, leaf in enumerate(flatten(args, kwargs)) if isinstance(leaf, torch.Tensor)}
         versions = {i: leaf._version for i, leaf in arguments.items()}
