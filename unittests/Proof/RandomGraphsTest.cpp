@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Shards, RandomGraphs, testing::Range(0u, 4u));
 
 TEST_P(RandomGraphs, EqualTheReference) {
   int64_t numCollectives = 0, numUnproven = 0;
-  unsigned count = getCount(500);
+  unsigned count = getCount(250);
   for (unsigned i = 0; i < count; ++i) {
     unsigned seed = 100'000 + GetParam() + 4 * i;
     std::string text =
