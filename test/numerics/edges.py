@@ -23,9 +23,9 @@ from typing import Callable
 import torch
 import torch.nn.functional as F
 
+import sampling
 from cases import MLIR_TYPES
 from ops import get_tool, load, save
-from sampling import take
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 RANKS = (1, 2, 4)
@@ -411,7 +411,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="keep programs, inputs and outputs here")
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
-    functions = take(f for f in FUNCTIONS if re.search(options.filter, f.name))
+    functions = sampling.take(f for f in FUNCTIONS if re.search(options.filter, f.name))
     failures = count = 0
     with tempfile.TemporaryDirectory() as scratch:
         for dtype in DTYPES:
