@@ -1,4 +1,4 @@
-"""Which cases a script takes. By hand it takes all; the tests take a part of them, which covers every kind."""
+"""Which of its cases a script takes: all of them by hand, and a part of them as a test."""
 
 import os
 
