@@ -2,7 +2,8 @@
 # scripts/gpu-check.sh on the fake device, in what scripts/gpu-pack.sh packs, unpacked elsewhere:
 # what a machine without a GPU can check of both.
 #
-#   gpu_check.sh TOOLS FOLDER        # TP_PYTHON, CXX: as for those scripts
+#   gpu_check.sh TOOLS FOLDER        # TP_PYTHON, CXX: as for those scripts; TP_REBUILD=1: compiles
+#                                    # the runtime from the pack's sources, which takes minutes
 set -euo pipefail
 scripts=$(cd "$(dirname "$0")/../scripts" && pwd)
 tools=$(realpath "$1")
