@@ -21,7 +21,8 @@ static bool check(const EpilogueArguments &a) {
   };
   return isAllocated(a.c, a.batchStride, a.rowStride) &&
          isAllocated(a.bias, 0, 0) &&
-         isAllocated(a.addend, a.addendBatchStride, a.addendRowStride);
+         isAllocated(a.addend, a.addendBatchStride, a.addendRowStride) &&
+         isAllocated(a.factor, a.factorBatchStride, a.factorRowStride);
 }
 
 std::optional<CUfunc_st> fake::findEpilogue(const std::string &name) {

@@ -18,12 +18,17 @@ static bool check(const GemvArguments &a) {
   auto isAllocated = [](const void *data, int64_t count) {
     return !data || checkMemory(data, count * sizeof(T));
   };
-  const tprt_gemm_args &args = a.args;
-  return isAllocated(a.a, (args.m - 1) * args.a_row + args.k) &&
-         isAllocated(a.b, (args.n - 1) * args.b_col + args.k) &&
-         isAllocated(a.c, (args.m - 1) * args.c_row + args.n) &&
-         isAllocated(a.bias, args.n) &&
-         isAllocated(a.addend, (args.m - 1) * args.addend_row + args.n);
+  if (!isAllocated(a.a, (a.m - 1) * a.aRow + a.k))
+    return false;
+  for (const GemvPart &part : a.parts)
+    if (part.b &&
+        !(isAllocated(part.b, (part.n - 1) * part.bColumn + a.k) &&
+          isAllocated(part.c, (a.m - 1) * part.cRow + part.n) &&
+          isAllocated(part.bias, part.n) &&
+          isAllocated(part.addend, (a.m - 1) * part.addendRow + part.n) &&
+          isAllocated(part.factor, (a.m - 1) * part.factorRow + part.n)))
+      return false;
+  return true;
 }
 
 std::optional<CUfunc_st> fake::findGemv(const std::string &name) {

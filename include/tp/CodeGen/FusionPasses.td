@@ -179,9 +179,10 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     Integer contractions, and those whose strides GEMM can't express, stay loops. In f16 and bf16,
     these loops accumulate in a buffer of f32 and round once, as GEMM does.
   }];
-  let options = [Option<"cublasltEpilogues", "cublaslt-epilogues", "bool", "false",
-                        "Form only epilogues that cuBLASLt has: sums, relu, and gelu by tanh; "
-                        "in f64 only one sum">];
+  let options = [Option<"cudaEpilogues", "cuda-epilogues", "bool", "false",
+                        "Form only epilogues that CUDA devices have: all for products of up to 8 "
+                        "rows, which own kernels compute; for others those of cuBLASLt, which are "
+                        "sums, relu, and gelu by tanh, and in f64 only one sum">];
   let statistics = [
     Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
     Statistic<"numLoops", "loops", "Contractions left as loops">,

@@ -32,6 +32,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include "tprt/abi.h"
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTLINALGTOGEMM
@@ -291,7 +292,8 @@ class ConvertLinalgToGemm
       auto found = findGemmEpilogue(op, init, loops);
       bool endsInBias = found && !bias && isBias(found->addend);
       if (found && !(isTraining() && rounds(*found)) &&
-          isComputed(*found, loops, bias, endsInBias)) {
+          (hasOwnKernel(op, gemm, *a, *b) ||
+           isComputed(*found, loops, bias, endsInBias))) {
         ending = *found;
         operands[C] = ending.result.buffer;
         locations.push_back(getLocationOfAll(ending.op));
@@ -372,11 +374,26 @@ class ConvertLinalgToGemm
            llvm::all_of(addend->strides, [](int64_t s) { return s == 0; });
   }
 
+  /// Whether a CUDA device computes the product by an own kernel, which has
+  /// every epilogue. `a` and `b` are the strides of rows and columns.
+  static bool hasOwnKernel(linalg::GenericOp op, const Gemm &gemm,
+                           std::pair<int64_t, int64_t> a,
+                           std::pair<int64_t, int64_t> b) {
+    unsigned bits =
+        getElementTypeOrSelf(op.getDpsInits()[0]).getIntOrFloatBitWidth();
+    int64_t ofVector = 128 / bits; // elements
+    return gemm.row.size <= TPRT_FEW_ROWS && bits < 64 &&
+           llvm::all_of(
+               gemm.batches, [](const Loop &loop) { return loop.size == 1; }) &&
+           gemm.summed.size % ofVector == 0 && a.second == 1 && b.first == 1 &&
+           a.first % ofVector == 0 && b.second % ofVector == 0;
+  }
+
   /// Whether the call can compute this epilogue of a GEMM with `bias`, if not
   /// null. `endsInBias`: the addend is a bias.
   bool isComputed(const GemmEpilogue &epilogue, const ResultLoops &loops,
                   Value bias, bool endsInBias) {
-    if (!cublasltEpilogues)
+    if (!cudaEpilogues)
       return true;
     // D = epilogue(A * B + C + bias), where C is a matrix like D.
     if (epilogue.factor)

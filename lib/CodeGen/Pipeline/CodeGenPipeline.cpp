@@ -111,7 +111,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
 
   // Kernels and arena.
   pm.addNestedPass<func::FuncOp>(
-      createConvertLinalgToGemm({/*cublasltEpilogues=*/isForDevice}));
+      createConvertLinalgToGemm({/*cudaEpilogues=*/isForDevice}));
   if (isForDevice) {
     pm.addPass(
         createCanonicalizerPass()); // erases copies of a buffer to itself

@@ -89,6 +89,10 @@ enum tprt_activation {
   TPRT_SILU = 4,      ///< x / (1 + exp(-x))
 };
 
+/// CUDA devices compute products of up to so many rows by own kernels, which
+/// have every epilogue; see tprt_gemm.
+enum { TPRT_FEW_ROWS = 8 };
+
 /// A batched matrix product. All sizes and strides count elements. A is m x k,
 /// B is k x n, C is m x n; one of (a_row, a_col) is 1, one of (b_row, b_col) is
 /// 1, and C's column stride is 1. The stride of a dimension of size 1 is

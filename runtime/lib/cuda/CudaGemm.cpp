@@ -4,7 +4,6 @@
 #include "cuda/CudaGemm.h"
 
 #include "cuda/Epilogue.h"
-#include "cuda/Gemv.h"
 
 #include <chrono>
 #include <limits>
@@ -37,6 +36,7 @@ static std::string getKey(const tprt_gemm_args &args,
     key += std::to_string(getAlignment(address)) + ' ';
   key.push_back(operands.bias != nullptr);
   key.push_back(operands.addend != nullptr);
+  key.push_back(operands.factor != nullptr);
   return key;
 }
 
@@ -52,6 +52,7 @@ std::unique_ptr<GemmPlan> Gemm::findPlan(const tprt_gemm_args &args,
 }
 
 void Gemm::beginRun() {
+  rowProducts.drop();
   for (auto &[key, plan] : plans)
     plan->use.calls = 0;
   for (auto &[key, use] : ownProducts)
@@ -186,6 +187,7 @@ static tprt_kernels::EpilogueArguments getEpilogue(const tprt_gemm_args &args,
   epilogue.c = operands.c;
   epilogue.bias = operands.bias;
   epilogue.addend = operands.addend;
+  epilogue.factor = operands.factor;
   epilogue.batches = args.batch1;
   epilogue.rows = args.m;
   epilogue.columns = args.n;
@@ -193,6 +195,8 @@ static tprt_kernels::EpilogueArguments getEpilogue(const tprt_gemm_args &args,
   epilogue.batchStride = args.c_b1;
   epilogue.addendRowStride = args.addend_row;
   epilogue.addendBatchStride = args.addend_b1;
+  epilogue.factorRowStride = args.factor_row;
+  epilogue.factorBatchStride = args.factor_b1;
   epilogue.readsC = readsC;
   epilogue.activation = static_cast<int32_t>(args.activation);
   return epilogue;
@@ -201,14 +205,8 @@ static tprt_kernels::EpilogueArguments getEpilogue(const tprt_gemm_args &args,
 void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
                     CUstream stream, bool mayWait) {
   auto dtype = static_cast<Dtype>(args.dtype);
-  if (args.k <= 0) { // the sums are zero
-    if (!args.accumulate || hasEpilogue(args, operands))
-      applyEpilogue(own, getEpilogue(args, operands, args.accumulate), dtype,
-                    stream);
-    return;
-  }
   std::string key = getKey(args, operands);
-  if (multiplyRows(own, args, operands, stream)) {
+  if (rowProducts.add(args, operands, stream)) {
     auto [found, isNew] = ownProducts.try_emplace(key);
     if (isNew)
       found->second = {
@@ -217,6 +215,13 @@ void Gemm::runBatch(const tprt_gemm_args &args, const GemmOperands &operands,
           .library = "own",
           .epilogue = hasEpilogue(args, operands) ? "fused" : "none"};
     ++found->second.calls;
+    return;
+  }
+  flush(stream);
+  if (args.k <= 0) { // the sums are zero
+    if (!args.accumulate || hasEpilogue(args, operands))
+      applyEpilogue(own, getEpilogue(args, operands, args.accumulate), dtype,
+                    stream);
     return;
   }
   const Blas &blas = Blas::get();
@@ -260,8 +265,6 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
                CUstream stream, bool mayWait) {
   if (args.dtype < TPRT_F32 || args.dtype > TPRT_BF16)
     throw executionError("tprt_gemm: dtype is not f32, f64, f16 or bf16");
-  if (given.factor)
-    throw executionError("tprt_gemm: factors aren't supported on CUDA devices");
   if (args.activation < TPRT_NO_ACTIVATION || args.activation > TPRT_SILU)
     throw executionError("tprt_gemm: activation is " +
                          std::to_string(args.activation) + ", expected " +
@@ -282,7 +285,7 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
   tprt_gemm_args batch = args;
   GemmOperands operands = given;
   batch.batch0 = 1;
-  batch.a_b0 = batch.b_b0 = batch.c_b0 = batch.addend_b0 = 0;
+  batch.a_b0 = batch.b_b0 = batch.c_b0 = batch.addend_b0 = batch.factor_b0 = 0;
   int64_t calls = args.batch0;
   if (args.batch1 == 1) {
     batch.batch1 = args.batch0;
@@ -290,12 +293,15 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
     batch.b_b1 = args.b_b0;
     batch.c_b1 = args.c_b0;
     batch.addend_b1 = args.addend_b0;
+    batch.factor_b1 = args.factor_b0;
     calls = 1;
   } else if (args.a_b0 == args.batch1 * args.a_b1 &&
              args.b_b0 == args.batch1 * args.b_b1 &&
              args.c_b0 == args.batch1 * args.c_b1 &&
              (!given.addend ||
-              args.addend_b0 == args.batch1 * args.addend_b1)) {
+              args.addend_b0 == args.batch1 * args.addend_b1) &&
+             (!given.factor ||
+              args.factor_b0 == args.batch1 * args.factor_b1)) {
     batch.batch1 *= args.batch0;
     calls = 1;
   }
@@ -311,5 +317,6 @@ void Gemm::run(const tprt_gemm_args &args, const GemmOperands &given,
     advance(operands.b, args.b_b0);
     advance(operands.c, args.c_b0);
     advance(operands.addend, args.addend_b0);
+    advance(operands.factor, args.factor_b0);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "cuda/GemmAlgorithms.h"
 #include "cuda/GemmPlan.h"
+#include "cuda/Gemv.h"
 #include "cuda/OwnKernels.h"
 
 #include <map>
@@ -23,12 +24,16 @@ public:
   /// Enqueues a product; see tprt_gemm. What follows a product is cuBLASLt's
   /// epilogue or, if it has none for it, an own kernel. Throws an execution
   /// error if the arguments are out of range, or if cuBLASLt doesn't support
-  /// them. Factors aren't supported. If `mayWait`, the first product of a shape
-  /// may wait for the stream, to measure algorithms.
+  /// them. If `mayWait`, the first product of a shape may wait for the stream,
+  /// to measure algorithms. Products of few rows may be held until the next
+  /// call or flush().
   void run(const tprt_gemm_args &args, const GemmOperands &operands,
            CUstream stream, bool mayWait);
+  /// Enqueues the products that are held.
+  void flush(CUstream stream) { rowProducts.flush(stream); }
+  bool holdsProducts() const { return !rowProducts.isEmpty(); }
 
-  /// Resets the counts of calls.
+  /// Resets the counts of calls, and drops what a run that failed has left.
   void beginRun();
   std::vector<GemmUse> getUses() const;
 
@@ -46,6 +51,7 @@ private:
 
   ContextPtr context;
   Kernels &own;
+  RowProducts rowProducts{own};
   GemmAlgorithms &algorithms;
   bool tf32;
   cublasLtHandle_t handle = nullptr; ///< made by the first product

@@ -72,7 +72,7 @@ void CudaStream::copy(void *dst, const void *src, int64_t bytes) {
   auto lock = state->lockCapture();
   if (bytes > 0)
     TPRT_CUDA(getDriver(), cuMemcpyDtoDAsync, toDevice(dst), toDevice(src),
-              bytes, stream.get());
+              bytes, get());
 }
 
 void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
@@ -97,7 +97,7 @@ void CudaStream::copy(const StridedCopy &strided, int64_t elementBytes,
     rows.dstPitch = pitchB;
     rows.WidthInBytes = length * elementBytes;
     rows.Height = count;
-    TPRT_CUDA(getDriver(), cuMemcpy2DAsync, &rows, stream.get());
+    TPRT_CUDA(getDriver(), cuMemcpy2DAsync, &rows, get());
   });
 }
 
@@ -106,8 +106,7 @@ void CudaStream::reduce(Reduction reduction, Dtype dtype,
                         const std::vector<std::byte *> &dsts, int64_t count) {
   auto lock = state->lockCapture();
   if (count > 0)
-    cuda::reduce(state->own, reduction, dtype, operands, dsts, count,
-                 stream.get());
+    cuda::reduce(state->own, reduction, dtype, operands, dsts, count, get());
 }
 
 std::byte *CudaStream::getStaging(int64_t bytes) {
@@ -123,13 +122,21 @@ Event *CudaStream::announce() {
   if (numAnnounced == events.size())
     events.push_back(makeEvent(getContext()));
   CUevent event = events[numAnnounced++].get();
-  TPRT_CUDA(getDriver(), cuEventRecord, event, stream.get());
+  TPRT_CUDA(getDriver(), cuEventRecord, event, get());
   return reinterpret_cast<Event *>(event);
 }
 
 void CudaStream::waitFor(Event *event) {
   auto lock = state->lockCapture();
-  TPRT_CUDA(getDriver(), cuStreamWaitEvent, stream.get(), toEvent(event), 0);
+  TPRT_CUDA(getDriver(), cuStreamWaitEvent, get(), toEvent(event), 0);
+}
+
+CUstream CudaStream::get() {
+  if (products.holdsProducts()) {
+    auto lock = state->lockCapture();
+    products.flush(stream.get());
+  }
+  return stream.get();
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,7 +151,7 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
     throw executionError("the program launches kernel " +
                          std::to_string(kernel) + ", but it has " +
                          std::to_string(count));
-  program->kernels[kernel]->launch(args, arguments, stream.get());
+  program->kernels[kernel]->launch(args, arguments, get());
 }
 
 void CudaStream::gemm(const tprt_gemm_args &args,
@@ -157,7 +164,7 @@ void CudaStream::attention(const tprt_attention_args &args, const void *query,
                            const void *key, const void *value, const void *mask,
                            void *output) {
   auto lock = state->lockCapture();
-  attentions.run({args, query, key, value, mask, output}, stream.get());
+  attentions.run({args, query, key, value, mask, output}, get());
 }
 
 void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
@@ -169,13 +176,13 @@ void CudaStream::attentionGradient(const tprt_attention_gradient_args &args,
   attentions.runGradient({args, query, key, value, mask, gradient,
                           queryGradient, keyGradient, valueGradient,
                           /*statistics=*/nullptr},
-                         stream.get());
+                         get());
 }
 
 void CudaStream::fill(void *dst, uint64_t pattern, int32_t width,
                       int64_t count) {
   auto lock = state->lockCapture();
-  cuda::fill(*getContext(), dst, pattern, width, count, stream.get());
+  cuda::fill(*getContext(), dst, pattern, width, count, get());
 }
 
 GemmUses CudaStream::getGemmUses() const {
@@ -209,12 +216,12 @@ void CudaStream::beginRun() {
 }
 
 void CudaStream::endRun() {
+  auto lock = state->lockCapture();
+  get(); // a captured run ends here
   if (!reportsErrors())
     return;
-  auto lock = state->lockCapture();
   TPRT_CUDA(getDriver(), cuMemcpyDtoHAsync, reported.get(),
-            toDevice(getErrorRecord()), sizeof(tprt_device_error),
-            stream.get());
+            toDevice(getErrorRecord()), sizeof(tprt_device_error), get());
 }
 
 void CudaStream::dropOutgrown() {
@@ -231,7 +238,7 @@ void CudaStream::finish(const Poll &poll) {
   // Poll without sleeping while a run is short.
   constexpr std::chrono::milliseconds patience(10), pollInterval(1);
   for (;;) {
-    CUresult result = getDriver().cuStreamQuery(stream.get());
+    CUresult result = getDriver().cuStreamQuery(get());
     if (result == CUDA_SUCCESS)
       break;
     if (result != CUDA_ERROR_NOT_READY)
@@ -316,5 +323,5 @@ std::shared_ptr<void> CudaStream::endCapture() {
 void CudaStream::replay(void *graph) {
   getContext()->makeCurrent();
   TPRT_CUDA(getDriver(), cuGraphLaunch, static_cast<Graph *>(graph)->get(),
-            stream.get());
+            get());
 }

@@ -116,7 +116,8 @@ public:
   std::shared_ptr<void> endCapture() override;
   void replay(void *graph) override;
 
-  CUstream get() const { return stream.get(); }
+  /// To enqueue something. First enqueues products that are held.
+  CUstream get();
   const ContextPtr &getContext() const { return state->context; }
 
 private:

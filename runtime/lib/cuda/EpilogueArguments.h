@@ -17,10 +17,11 @@ constexpr int epilogueThreads = 256;
 /// All strides and sizes count elements; columns are adjacent.
 struct EpilogueArguments {
   void *c;
-  const void *bias, *addend; ///< may be null
+  const void *bias, *addend, *factor; ///< may be null
   int64_t batches, rows, columns;
   int64_t rowStride, batchStride; ///< of C
   int64_t addendRowStride, addendBatchStride;
+  int64_t factorRowStride, factorBatchStride;
   int32_t readsC;     ///< if zero, C counts as zero
   int32_t activation; ///< a tprt_activation
 };

@@ -22,6 +22,10 @@ __device__ void apply(const EpilogueArguments &a) {
                                      batch * a.addendBatchStride +
                                      i * a.addendRowStride
                                : nullptr;
+    const T *factor = a.factor ? static_cast<const T *>(a.factor) +
+                                     batch * a.factorBatchStride +
+                                     i * a.factorRowStride
+                               : nullptr;
     const T *bias = static_cast<const T *>(a.bias);
     for (int64_t j = threadIdx.x; j < a.columns; j += blockDim.x) {
       Acc value = a.readsC ? load(c, j) : Acc(0);
@@ -29,7 +33,10 @@ __device__ void apply(const EpilogueArguments &a) {
         value += load(addend, j);
       if (bias)
         value += load(bias, j);
-      store(c, j, activate(a.activation, value));
+      value = activate(a.activation, value);
+      if (factor)
+        value *= load(factor, j);
+      store(c, j, value);
     }
   }
 }

@@ -79,7 +79,7 @@ static std::optional<int32_t> findEpilogue(const tprt_gemm_args &args,
 
 bool cuda::hasEpilogue(const tprt_gemm_args &args,
                        const GemmOperands &operands) {
-  return operands.bias || operands.addend ||
+  return operands.bias || operands.addend || operands.factor ||
          args.activation != TPRT_NO_ACTIVATION;
 }
 
@@ -87,7 +87,7 @@ bool cuda::canFuse(const tprt_gemm_args &args, const GemmOperands &operands) {
   // Rows of a matrix of cuBLASLt's don't overlap.
   if (operands.addend && args.m > 1 && args.addend_row < args.n)
     return false;
-  return findEpilogue(args, operands).has_value();
+  return !operands.factor && findEpilogue(args, operands).has_value();
 }
 
 uint32_t cuda::getAlignment(const void *address) {
@@ -142,6 +142,8 @@ std::string cuda::describeProduct(const tprt_gemm_args &args,
     text += ", bias";
   if (isFused)
     text += getName(args.activation);
+  if (isFused && operands.factor)
+    text += layout("factor", args.factor_row, 1);
   text += ", aligned to";
   for (const void *address :
        {operands.a, operands.b, static_cast<const void *>(operands.c),

@@ -3,52 +3,168 @@
 
 #include "cuda/Gemv.h"
 
-#include "cuda/GemvArguments.h"
 #include "support/Division.h"
 #include "tprt/Dtype.h"
+
+#include <algorithm>
 
 using namespace tprt;
 using namespace tprt::cuda;
 using namespace tprt_kernels;
 
-bool cuda::multiplyRows(Kernels &kernels, const tprt_gemm_args &args,
-                        const GemmOperands &operands, CUstream stream) {
-  constexpr int64_t vectorBytes = 16;
-  if (args.m > maxGemvRows || args.batch0 != 1 || args.batch1 != 1 ||
-      operands.factor || args.dtype == TPRT_F64)
+static constexpr int64_t vectorBytes = 16; // that a thread reads at once
+
+static int64_t getWidth(const tprt_gemm_args &args) {
+  return byteWidth(static_cast<Dtype>(args.dtype));
+}
+
+/// Whether the kernels can compute the product.
+static bool hasKernel(const tprt_gemm_args &args,
+                      const GemmOperands &operands) {
+  if (args.m > TPRT_FEW_ROWS || args.batch0 != 1 || args.batch1 != 1 ||
+      args.k <= 0 || args.dtype == TPRT_F64)
     return false;
-  auto dtype = static_cast<Dtype>(args.dtype);
-  int64_t size = vectorBytes / byteWidth(dtype);
+  int64_t size = vectorBytes / getWidth(args);
   auto isAligned = [](const void *data) {
     return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
   };
-  if (args.k % size != 0 || args.a_col != 1 || args.b_row != 1 ||
-      (args.m > 1 && args.a_row % size != 0) ||
-      (args.n > 1 && args.b_col % size != 0) || !isAligned(operands.a) ||
-      !isAligned(operands.b))
+  return args.k % size == 0 && args.a_col == 1 && args.b_row == 1 &&
+         (args.m == 1 || args.a_row % size == 0) &&
+         (args.n == 1 || args.b_col % size == 0) && isAligned(operands.a) &&
+         isAligned(operands.b);
+}
+
+/// The bytes of `count` rows of `size` elements.
+static std::pair<uintptr_t, uintptr_t> getBytes(const void *data, int64_t count,
+                                                int64_t stride, int64_t size,
+                                                int64_t width) {
+  auto begin = reinterpret_cast<uintptr_t>(data);
+  return {begin, data ? begin + ((count - 1) * stride + size) * width : begin};
+}
+
+RowProducts::Range RowProducts::Product::getWritten() const {
+  auto [begin, end] =
+      getBytes(operands.c, args.m, args.c_row, args.n, getWidth(args));
+  return {begin, end};
+}
+
+std::array<RowProducts::Range, 5> RowProducts::Product::getRead() const {
+  auto get = [&](const void *data, int64_t count, int64_t stride,
+                 int64_t size) -> Range {
+    auto [begin, end] = getBytes(data, count, stride, size, getWidth(args));
+    return {begin, end};
+  };
+  return {get(operands.a, args.m, args.a_row, args.k),
+          get(operands.b, args.n, args.b_col, args.k),
+          get(operands.bias, 1, 0, args.n),
+          get(operands.addend, args.m, args.addend_row, args.n),
+          get(operands.factor, args.m, args.factor_row, args.n)};
+}
+
+bool RowProducts::isGatedByHeld(const Product &product) const {
+  const Product &before = held[0];
+  return numHeld == 1 && product.operands.factor == before.operands.c &&
+         product.args.n == before.args.n &&
+         (product.args.m == 1 || product.args.factor_row == before.args.c_row);
+}
+
+bool RowProducts::canJoin(const Product &product) const {
+  const tprt_gemm_args &args = product.args, &first = held[0].args;
+  if (numHeld == 0 || numHeld == maxGemvParts || isGated ||
+      product.operands.a != held[0].operands.a || args.dtype != first.dtype ||
+      args.m != first.m || args.k != first.k ||
+      (args.m > 1 && args.a_row != first.a_row))
     return false;
-  // Two vectors in flight for each thread and column, if there are so many.
-  GemvArguments arguments = {args,       operands.a,    operands.b,
-                             operands.c, operands.bias, operands.addend,
-                             /*split=*/1};
-  while (arguments.split < gemvWarps &&
-         args.k >= arguments.split * 2 * 2 * 32 * size)
-    arguments.split *= 2;
-  int64_t rows = 1;
+  // The order of parts that run at the same time must not matter.
+  auto overlap = [](const Range &x, const Range &y) {
+    return x.begin < y.end && y.begin < x.end;
+  };
+  auto read = product.getRead();
+  if (isGatedByHeld(product))
+    read.back() = {};
+  Range written = product.getWritten();
+  return std::none_of(held.begin(), held.begin() + numHeld, [&](auto &before) {
+    Range result = before.getWritten();
+    auto ofBefore = before.getRead();
+    return overlap(written, result) ||
+           std::any_of(ofBefore.begin(), ofBefore.end(),
+                       [&](auto &range) { return overlap(written, range); }) ||
+           std::any_of(read.begin(), read.end(),
+                       [&](auto &range) { return overlap(result, range); });
+  });
+}
+
+bool RowProducts::add(const tprt_gemm_args &args, const GemmOperands &operands,
+                      CUstream stream) {
+  if (!hasKernel(args, operands))
+    return false;
+  Product product{args, operands};
+  if (!canJoin(product))
+    flush(stream);
+  else
+    isGated = isGatedByHeld(product);
+  held[numHeld++] = product;
+  return true;
+}
+
+void RowProducts::flush(CUstream stream) {
+  if (numHeld == 0)
+    return;
+  const tprt_gemm_args &args = held[0].args;
+  int64_t size = vectorBytes / getWidth(args);
+  int32_t rows = 1;
   while (rows < args.m)
     rows *= 2;
+  int64_t warps = getGemvWarps(rows);
+  GemvArguments arguments = {};
+  arguments.a = held[0].operands.a;
+  arguments.aRow = args.a_row;
+  arguments.m = args.m;
+  arguments.k = args.k;
+  arguments.isGated = isGated;
+  // Two vectors in flight for each thread and column, if there are so many.
+  arguments.split = 1;
+  while (arguments.split < warps &&
+         args.k >= arguments.split * 2 * 2 * 32 * size)
+    arguments.split *= 2;
+  for (int i = 0; i < numHeld; ++i) {
+    const auto &[its, operands] = held[i];
+    arguments.parts[i] = {operands.b,
+                          operands.c,
+                          operands.bias,
+                          operands.addend,
+                          operands.factor,
+                          its.n,
+                          its.b_col,
+                          its.c_row,
+                          its.addend_row,
+                          its.factor_row,
+                          static_cast<int32_t>(its.activation),
+                          its.accumulate};
+  }
   // Several columns share what is read of A, if enough blocks are left.
-  int64_t columns = rows == maxGemvRows ? 2 : 4;
+  int64_t columns = rows == 1 || rows == TPRT_FEW_ROWS ? 2 : 4;
   auto countBlocks = [&] {
-    return divideCeil(args.n, columns * gemvWarps / arguments.split);
+    int64_t ofBlock = columns * warps / arguments.split, count = 0;
+    for (int i = 0; i < numHeld; ++i) {
+      if (!isGated)
+        count += divideCeil(held[i].args.n, ofBlock);
+      else if (i == 0) // a block computes half as many columns of both
+        count = divideCeil(args.n, ofBlock / 2);
+      arguments.ends[i] = count;
+    }
+    return count;
   };
   constexpr int64_t blocksByProcessor = 2;
-  if (countBlocks() <
-      blocksByProcessor * kernels.getContext().getNumProcessors())
+  if (rows > 1 && !isGated &&
+      countBlocks() <
+          blocksByProcessor * kernels.getContext().getNumProcessors())
     columns = 1;
-  kernels.launch(KernelFile::Gemv,
-                 "tprt_gemv_" + std::string(toString(dtype)) + "_" +
-                     std::to_string(rows) + "_" + std::to_string(columns),
-                 {countBlocks(), gemvThreads}, arguments, stream);
-  return true;
+  int64_t blocks = countBlocks();
+  drop(); // also if the launch fails
+  kernels.launch(
+      KernelFile::Gemv,
+      "tprt_gemv_" + std::string(toString(static_cast<Dtype>(args.dtype))) +
+          "_" + std::to_string(rows) + "_" + std::to_string(columns),
+      {blocks, static_cast<uint32_t>(warps * 32)}, arguments, stream);
 }

@@ -7,6 +7,12 @@
 // columns, in accesses of 16 bytes, several of which are in flight. They add up
 // their sums in a fixed order.
 //
+// A launch computes several products of one A, each by blocks of its own. If
+// one product is another's factor, a group computes the same columns of both:
+//
+//                  apart           gated
+//   group 0        b0 b1 b2 b3     b0 b1 of the factor, b0 b1 of the other
+//
 //===----------------------------------------------------------------------===//
 
 #include "Activations.cuh"
@@ -45,61 +51,94 @@ __device__ int64_t multiply(const T *const (&a)[numRows],
   return first;
 }
 
+/// Stores a result of a product, whose sum is `value`. Returns what is stored.
+template <typename T>
+__device__ float storeResult(const GemvPart &part, int64_t row, int64_t column,
+                             float value, float factor) {
+  T *c = static_cast<T *>(part.c) + row * part.cRow;
+  if (part.accumulates)
+    value += load(c, column);
+  if (part.bias)
+    value += load(static_cast<const T *>(part.bias), column);
+  if (part.addend)
+    value += load(static_cast<const T *>(part.addend),
+                  row * part.addendRow + column);
+  T rounded;
+  store(&rounded, 0, activate(part.activation, value) * factor);
+  c[column] = rounded;
+  return load(&rounded, 0);
+}
+
 template <typename T, int numRows, int numColumns>
 __device__ void multiplyRows(const GemvArguments &arguments) {
   constexpr int numSums = numRows * numColumns;
   constexpr int numSteps = numColumns == 1 ? 4 : 2;
-  __shared__ float shared[gemvWarps][numSums];
-  const tprt_gemm_args &args = arguments.args;
+  constexpr int numWarps = gemvWarps<numRows>;
+  __shared__ float shared[numWarps][numSums];
   int split = arguments.split, warp = threadIdx.x / 32;
-  int64_t group = int64_t(blockIdx.x) * (gemvWarps / split) + warp / split;
+  bool isGated = numColumns > 1 && arguments.isGated;
+  int number = 0;
+  while (blockIdx.x >= arguments.ends[number])
+    ++number;
+  int64_t block = blockIdx.x - (number > 0 ? arguments.ends[number - 1] : 0);
+  int64_t group = block * (numWarps / split) + warp / split;
+  // The number of the product that sum j of a row belongs to, and its column.
+  auto getNumber = [&](int j) { return isGated ? j % 2 : number; };
+  auto getColumn = [&](int64_t ofGroup, int j) {
+    return isGated ? ofGroup * (numColumns / 2) + j / 2
+                   : ofGroup * numColumns + j;
+  };
 
   // What lies beyond the ends is computed, but not stored.
   const T *a[numRows], *b[numColumns];
 #pragma unroll
   for (int i = 0; i < numRows; ++i)
     a[i] = static_cast<const T *>(arguments.a) +
-           (i < args.m ? i : args.m - 1) * args.a_row;
+           (i < arguments.m ? i : arguments.m - 1) * arguments.aRow;
 #pragma unroll
   for (int j = 0; j < numColumns; ++j) {
-    int64_t column = group * numColumns + j;
-    b[j] = static_cast<const T *>(arguments.b) +
-           (column < args.n ? column : args.n - 1) * args.b_col;
+    const GemvPart &part = arguments.parts[getNumber(j)];
+    int64_t column = getColumn(group, j);
+    b[j] = static_cast<const T *>(part.b) +
+           (column < part.n ? column : part.n - 1) * part.bColumn;
   }
   float sums[numSums] = {};
   constexpr int size = Vector<T>::size;
   int64_t step = split * 32 * size;
   int64_t first = (warp % split * 32 + threadIdx.x % 32) * size;
-  first = multiply<numSteps>(a, b, first, step, args.k, sums);
-  multiply<1>(a, b, first, step, args.k, sums);
+  first = multiply<numSteps>(a, b, first, step, arguments.k, sums);
+  multiply<1>(a, b, first, step, arguments.k, sums);
   float sum = sumLanes<32>(sums);
   if (threadIdx.x % 32 < numSums)
     shared[warp][threadIdx.x % 32] = sum;
   __syncthreads();
 
-  // A thread stores the result of one row and column.
-  int thread = threadIdx.x, ofGroup = thread / numSums;
-  if (ofGroup >= gemvWarps / split)
+  // A thread stores the result of one row and column, of both products if
+  // they are gated.
+  int thread = threadIdx.x, ofBlock = thread / numSums;
+  if (ofBlock >= numWarps / split)
     return;
   int64_t row = thread % numSums / numColumns;
-  int64_t column =
-      (int64_t(blockIdx.x) * (gemvWarps / split) + ofGroup) * numColumns +
-      thread % numColumns;
-  if (row >= args.m || column >= args.n)
+  int j = thread % numColumns;
+  const GemvPart &part = arguments.parts[getNumber(j)];
+  int64_t column = getColumn(block * (numWarps / split) + ofBlock, j);
+  if (row >= arguments.m || column >= part.n || (isGated && j % 2 != 0))
     return;
-  float value = 0;
+  auto getSum = [&](int i) {
+    float total = 0;
 #pragma unroll 1
-  for (int w = 0; w < split; ++w)
-    value += shared[ofGroup * split + w][thread % numSums];
-  T *c = static_cast<T *>(arguments.c) + row * args.c_row;
-  if (args.accumulate)
-    value += load(c, column);
-  if (arguments.bias)
-    value += load(static_cast<const T *>(arguments.bias), column);
-  if (arguments.addend)
-    value += load(static_cast<const T *>(arguments.addend),
-                  row * args.addend_row + column);
-  store(c, column, activate(args.activation, value));
+    for (int w = 0; w < split; ++w)
+      total += shared[ofBlock * split + w][i];
+    return total;
+  };
+  float factor = part.factor ? load(static_cast<const T *>(part.factor),
+                                    row * part.factorRow + column)
+                             : 1;
+  float stored =
+      storeResult<T>(part, row, column, getSum(thread % numSums), factor);
+  if (isGated)
+    storeResult<T>(arguments.parts[1], row, column,
+                   getSum(thread % numSums + 1), stored);
 }
 
 } // namespace tprt_kernels
@@ -112,8 +151,7 @@ using namespace tprt_kernels;
   TPRT_GEMV_ROWS(KERNEL, __half, f16)                                          \
   TPRT_GEMV_ROWS(KERNEL, __nv_bfloat16, bf16)
 #define TPRT_GEMV_ROWS(KERNEL, T, DTYPE)                                       \
-  KERNEL(T, DTYPE, 1, 1)                                                       \
-  KERNEL(T, DTYPE, 1, 4)                                                       \
+  KERNEL(T, DTYPE, 1, 2)                                                       \
   KERNEL(T, DTYPE, 2, 1)                                                       \
   KERNEL(T, DTYPE, 2, 4)                                                       \
   KERNEL(T, DTYPE, 4, 1)                                                       \
@@ -122,7 +160,8 @@ using namespace tprt_kernels;
   KERNEL(T, DTYPE, 8, 2)
 
 #define TPRT_DEFINE_GEMV(T, DTYPE, ROWS, COLUMNS)                              \
-  extern "C" __global__ void __launch_bounds__(gemvThreads, ROWS < 4 ? 4 : 3)  \
+  extern "C" __global__ void __launch_bounds__(gemvWarps<ROWS> * 32,           \
+                                               ROWS < 4 ? 4 : 3)               \
       tprt_gemv_##DTYPE##_##ROWS##_##COLUMNS(                                  \
           const __grid_constant__ GemvArguments a) {                           \
     multiplyRows<T, ROWS, COLUMNS>(a);                                         \

@@ -1,5 +1,5 @@
 // RUN: tp-opt %s --convert-linalg-to-gemm --canonicalize --split-input-file | FileCheck %s
-// RUN: tp-opt %s --convert-linalg-to-gemm=cublaslt-epilogues --canonicalize --split-input-file | FileCheck %s --check-prefix=LT
+// RUN: tp-opt %s --convert-linalg-to-gemm=cuda-epilogues --canonicalize --split-input-file | FileCheck %s --check-prefix=LT
 
 // Elementwise ops on a product become the epilogue of the GEMM call.
 
@@ -11,20 +11,20 @@
 // cuBLASLt's gelu is the other one.
 // CHECK-LABEL: @gelu
 // CHECK-NOT: memref.alloc
-// CHECK: tprt.gemm %arg0, %arg1 into %arg2 activation gelu sizes [8, 16, 4] batch [1, 1] a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
+// CHECK: tprt.gemm %arg0, %arg1 into %arg2 activation gelu sizes [9, 16, 4] batch [1, 1] a [4, 1, 0, 0] b [1, 4, 0, 0] c [16, 0, 0]
 // CHECK-NOT: linalg.generic
 // LT-LABEL: @gelu
 // LT: tprt.gemm %arg0, %arg1 into %alloc sizes
 // LT: linalg.generic
-func.func @gelu(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %y: memref<8x16xf32>) {
+func.func @gelu(%a: memref<9x4xf32>, %b: memref<16x4xf32>, %y: memref<9x16xf32>) {
   %zero = arith.constant 0.0 : f32
   %half = arith.constant 0.5 : f32
   %one = arith.constant 1.0 : f32
   %root = arith.constant 0.707106769 : f32
-  %c = memref.alloc() : memref<8x16xf32>
-  linalg.fill ins(%zero : f32) outs(%c : memref<8x16xf32>)
+  %c = memref.alloc() : memref<9x16xf32>
+  linalg.fill ins(%zero : f32) outs(%c : memref<9x16xf32>)
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%a, %b : memref<8x4xf32>, memref<16x4xf32>) outs(%c : memref<8x16xf32>) {
+      ins(%a, %b : memref<9x4xf32>, memref<16x4xf32>) outs(%c : memref<9x16xf32>) {
   ^bb0(%p: f32, %q: f32, %r: f32):
     %s = arith.mulf %p, %q : f32
     %t = arith.addf %r, %s : f32
@@ -32,7 +32,7 @@ func.func @gelu(%a: memref<8x4xf32>, %b: memref<16x4xf32>, %y: memref<8x16xf32>)
   }
   // Written otherwise than nn.gelu is.
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-      ins(%c : memref<8x16xf32>) outs(%y : memref<8x16xf32>) {
+      ins(%c : memref<9x16xf32>) outs(%y : memref<9x16xf32>) {
   ^bb0(%x: f32, %out: f32):
     %u = arith.mulf %root, %x : f32
     %e = math.erf %u : f32
@@ -526,6 +526,83 @@ func.func @shared_addend(%a: memref<4x3x4xf32>, %b: memref<16x4xf32>, %y: memref
   ^bb0(%p: f32, %q: f32, %out: f32):
     %s = arith.addf %p, %q : f32
     linalg.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (n, k)>
+#c = affine_map<(m, n, k) -> (m, n)>
+#id = affine_map<(m, n) -> (m, n)>
+
+// Up to eight rows are an own kernel's, which has all epilogues, if it can read vectors of B; @gated
+// above has four elements to sum, half a vector.
+// LT-LABEL: @few_rows
+// LT: tprt.gemm %arg0, %arg1 into %arg2 activation silu factor %arg3 [16, 0, 0] sizes [8, 16, 8]
+// LT-NOT: linalg.generic
+func.func @few_rows(%a: memref<8x8xbf16>, %b: memref<16x8xbf16>, %y: memref<8x16xbf16>, %up: memref<8x16xbf16>) {
+  %zero = arith.constant 0.0 : bf16
+  %one = arith.constant 1.0 : f32
+  %c = memref.alloc() : memref<8x16xbf16>
+  linalg.fill ins(%zero : bf16) outs(%c : memref<8x16xbf16>)
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<8x8xbf16>, memref<16x8xbf16>) outs(%c : memref<8x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %r: bf16):
+    %s = arith.mulf %p, %q : bf16
+    %t = arith.addf %r, %s : bf16
+    linalg.yield %t : bf16
+  }
+  linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%c, %up : memref<8x16xbf16>, memref<8x16xbf16>) outs(%y : memref<8x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %out: bf16):
+    %x = arith.extf %p : bf16 to f32
+    %n = arith.negf %x : f32
+    %e = math.exp %n : f32
+    %d = arith.addf %e, %one : f32
+    %s = arith.divf %one, %d : f32
+    %g = arith.mulf %x, %s : f32
+    %h = arith.truncf %g : f32 to bf16
+    %i = arith.extf %h : bf16 to f32
+    %j = arith.extf %q : bf16 to f32
+    %k = arith.mulf %i, %j : f32
+    %l = arith.truncf %k : f32 to bf16
+    linalg.yield %l : bf16
+  }
+  return
+}
+
+// LT-LABEL: @more_rows
+// LT: tprt.gemm %arg0, %arg1 into %alloc sizes [9, 16, 8]
+// LT: linalg.generic
+func.func @more_rows(%a: memref<9x8xbf16>, %b: memref<16x8xbf16>, %y: memref<9x16xbf16>, %up: memref<9x16xbf16>) {
+  %zero = arith.constant 0.0 : bf16
+  %one = arith.constant 1.0 : f32
+  %c = memref.alloc() : memref<9x16xbf16>
+  linalg.fill ins(%zero : bf16) outs(%c : memref<9x16xbf16>)
+  linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : memref<9x8xbf16>, memref<16x8xbf16>) outs(%c : memref<9x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %r: bf16):
+    %s = arith.mulf %p, %q : bf16
+    %t = arith.addf %r, %s : bf16
+    linalg.yield %t : bf16
+  }
+  linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%c, %up : memref<9x16xbf16>, memref<9x16xbf16>) outs(%y : memref<9x16xbf16>) {
+  ^bb0(%p: bf16, %q: bf16, %out: bf16):
+    %x = arith.extf %p : bf16 to f32
+    %n = arith.negf %x : f32
+    %e = math.exp %n : f32
+    %d = arith.addf %e, %one : f32
+    %s = arith.divf %one, %d : f32
+    %g = arith.mulf %x, %s : f32
+    %h = arith.truncf %g : f32 to bf16
+    %i = arith.extf %h : bf16 to f32
+    %j = arith.extf %q : bf16 to f32
+    %k = arith.mulf %i, %j : f32
+    %l = arith.truncf %k : f32 to bf16
+    linalg.yield %l : bf16
   }
   return
 }
