@@ -70,7 +70,8 @@ MODELS = {
 }
 SPECIAL = {
     "esm": {"position_embedding_type": "rotary", "mask_token_id": 3}, "mobilebert": {"intra_bottleneck_size": 64, "true_hidden_size": 64},
-    "swin": {"embed_dim": 16, "depths": [1, 1], "num_attention_heads": [2, 4], "window_size": 2, "patch_size": 4},
+    "swin": {"embed_dim": 16, "depths": [1, 1], "num_attention_heads": [2, 4], "num_heads": [2, 4], "window_size": 2,
+             "patch_size": 4},
     "convnext": {"hidden_sizes": [16, 32], "depths": [1, 1], "num_stages": 2},
     "resnet": {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1]},
     "regnet": {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1], "groups_width": 8},
@@ -180,7 +181,8 @@ def make_inputs(name, task, model):
     if task == CAUSAL:
         return {"input_ids": ids, "use_cache": False}
     if task == MASKED:
-        return {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        masks = "attention_mask" in inspect.signature(model.forward).parameters  # fnet has none in transformers 4
+        return {"input_ids": ids} | ({"attention_mask": torch.ones_like(ids)} if masks else {})
     if task == PAIR:
         return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "decoder_input_ids": ids.flip(1), "use_cache": False}
     if task == IMAGE:

@@ -30,8 +30,20 @@ static Pooling poolingOf(AtenCall &call, int64_t n) {
   return pooling;
 }
 
+/// The same without the elements that lie behind the input in all windows, of
+/// which there are many if, with ceil_mode, a window is larger than the input.
+/// The first window has the largest part of its elements in front.
+static Pooling dropOutside(Pooling pooling, ArrayRef<int64_t> extents) {
+  for (auto [size, padding, dilation, extent] :
+       llvm::zip_equal(pooling.size, pooling.padding, pooling.dilation,
+                       extents.take_back(pooling.size.size())))
+    size = std::clamp((extent - 1 + padding) / dilation + 1, int64_t(1), size);
+  return pooling;
+}
+
 static Value pool(ImportBuilder &b, ReduceKind kind, Value v,
-                  const Pooling &pooling, ArrayRef<int64_t> shape) {
+                  const Pooling &given, ArrayRef<int64_t> shape) {
+  Pooling pooling = dropOutside(given, shapeOf(v));
   return nn::PoolOp::create(b, typeOf(v).clone(shape), kind, v, pooling.size,
                             pooling.stride, pooling.padding, pooling.dilation);
 }
@@ -39,9 +51,10 @@ static Value pool(ImportBuilder &b, ReduceKind kind, Value v,
 /// The position of each window's first largest element in its image. Element k
 /// of window p is element starts[p] + k * dilation of its dimension. If all
 /// elements are -inf, as the padding is, it is the first one of the image.
-static Value findLargest(ImportBuilder &b, Value v, const Pooling &pooling,
+static Value findLargest(ImportBuilder &b, Value v, const Pooling &given,
                          ArrayRef<Sizes> starts, ArrayRef<int64_t> extents,
                          ArrayRef<int64_t> shape) {
+  Pooling pooling = dropOutside(given, shapeOf(v));
   int64_t n = pooling.size.size(), lead = rankOf(v) - n;
   Sizes windows(shapeOf(v).take_front(lead)), columns(windows);
   llvm::append_range(windows, pooling.size);

@@ -407,6 +407,25 @@ OpRunner::Results OpRunner::runUnsupported(const TorchOp &op,
   return stack;
 }
 
+/// It is no problem if nothing uses the result, as in models that draw which
+/// layers to skip in training.
+OpRunner::Results OpRunner::runRandom(const TorchOp &op, c10::Stack stack) {
+  std::string text = "unsupported op '" + c10::toString(*op.schema) +
+                     "': its result is random";
+  Results results = op.schema->is_mutable()
+                        ? std::nullopt
+                        : runUnsupported(op, std::move(stack));
+  if (!results) {
+    problem(ImportProblem::UnsupportedOp, op.place, text);
+    return std::nullopt;
+  }
+  for (const c10::IValue &result : *results)
+    forEachTensor(result, [&](const at::Tensor &tensor) {
+      table.trackPoison(tensor).missing = text;
+    });
+  return results;
+}
+
 OpRunner::Results OpRunner::runParts(const TorchOp &op, c10::Stack stack) {
   bool isOutermost = composite.empty();
   if (isOutermost) {
@@ -508,12 +527,8 @@ OpRunner::Results OpRunner::run(const TorchOp &op,
     });
   }
   if (schema && op.isRandom) {
-    if (!isKnown(*schema)) {
-      problem(ImportProblem::UnsupportedOp, op.place,
-              "unsupported op '" + c10::toString(*schema) +
-                  "': its result is random");
-      return std::nullopt;
-    }
+    if (!isKnown(*schema))
+      return runRandom(op, std::move(stack));
     // Dropout and attention with dropout: the handler deals with randomness, so
     // the op isn't folded.
     onModelData = true;

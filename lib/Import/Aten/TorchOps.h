@@ -89,6 +89,7 @@ private:
   bool runOnMeta(const TorchOp &op, c10::Stack &stack);
   Results runOnData(const TorchOp &op, c10::Stack stack);
   Results runUnsupported(const TorchOp &op, c10::Stack stack);
+  Results runRandom(const TorchOp &op, c10::Stack stack);
   /// Runs the ops that a composite op consists of.
   Results runParts(const TorchOp &op, c10::Stack stack);
   void runPart(const TorchOp &whole, const c10::OperatorHandle &handle,

@@ -1,4 +1,4 @@
-"""Saves scripted models in training mode, with dropout and with attention that has it: dropout.py <directory>"""
+"""Saves models with dropout, with attention that has it, and with layers that are skipped at random: dropout.py <directory>"""
 
 import pathlib
 import sys
@@ -30,7 +30,21 @@ class Masked(nn.Module):
         return nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask, dropout_p=0.5)
 
 
+class Layerdrop(nn.Module):
+    """Draws, as wav2vec2 does, a number that only training uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.proj = nn.Linear(4, 3)
+
+    def forward(self, x):
+        skips = torch.rand([])
+        return x if self.training and skips < 0.1 else self.proj(x)
+
+
 directory = pathlib.Path(sys.argv[1])
 directory.mkdir(parents=True, exist_ok=True)
 for model in (Dropped, Attention, Masked):
     torch.jit.script(model()).save(directory / f"{model.__name__}.pt")
+layerdrop = torch.export.export(Layerdrop().eval(), (torch.randn(2, 4),), strict=True)
+torch.export.save(layerdrop, directory / "Layerdrop.pt2")
