@@ -119,12 +119,13 @@ def build_layer(batch, tokens, dim, heads, kv_heads, hidden, dtype, context=0):
 
 def get_least_bytes(batch, tokens, dim, heads, kv_heads, hidden, element_bytes):
     """What a layer's kernels have to move, beside its products and its attention, however they are made: a norm reads and writes its
-    rows, rotary positions read and write queries and keys, SwiGLU reads two products and writes one. Residuals belong to products, and
-    transposes to what they are of."""
+    rows, rotary positions read and write queries and keys, SwiGLU reads two products and writes one. Residuals, and SwiGLU of up to 8
+    rows, belong to products, and transposes to what they are of."""
     head, rows = dim // heads, batch * tokens
     norms = 2 * (2 * rows * dim + dim)
     rotary = 2 * rows * (heads + kv_heads) * head + 2 * tokens * head
-    return element_bytes * (norms + rotary + 3 * rows * hidden)
+    gates = 3 * rows * hidden if rows > 8 else 0
+    return element_bytes * (norms + rotary + gates)
 
 
 def add_arguments(parser):

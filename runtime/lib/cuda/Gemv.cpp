@@ -28,6 +28,9 @@ static bool hasKernel(const tprt_gemm_args &args,
   auto isAligned = [](const void *data) {
     return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
   };
+  for (int64_t number : {args.n, args.k, args.a_row, args.b_col})
+    if (number > INT32_MAX / 2) // the kernels' indices have 32 bits
+      return false;
   return args.k % size == 0 && args.a_col == 1 && args.b_row == 1 &&
          (args.m == 1 || args.a_row % size == 0) &&
          (args.n == 1 || args.b_col % size == 0) && isAligned(operands.a) &&
@@ -115,18 +118,16 @@ void RowProducts::flush(CUstream stream) {
   int32_t rows = 1;
   while (rows < args.m)
     rows *= 2;
-  int64_t warps = getGemvWarps(rows);
   GemvArguments arguments = {};
   arguments.a = held[0].operands.a;
-  arguments.aRow = args.a_row;
-  arguments.m = args.m;
-  arguments.k = args.k;
+  arguments.aRow = static_cast<int32_t>(args.a_row);
+  arguments.m = static_cast<int32_t>(args.m);
+  arguments.k = static_cast<int32_t>(args.k);
   arguments.isGated = isGated;
   // Two vectors in flight for each thread and column, if there are so many.
-  arguments.split = 1;
-  while (arguments.split < warps &&
-         args.k >= arguments.split * 2 * 2 * 32 * size)
-    arguments.split *= 2;
+  int64_t split = 1;
+  for (; split < gemvWarps && args.k >= split * 2 * 2 * 32 * size; split *= 2)
+    ++arguments.splitBits;
   for (int i = 0; i < numHeld; ++i) {
     const auto &[its, operands] = held[i];
     arguments.parts[i] = {operands.b,
@@ -134,24 +135,24 @@ void RowProducts::flush(CUstream stream) {
                           operands.bias,
                           operands.addend,
                           operands.factor,
-                          its.n,
-                          its.b_col,
                           its.c_row,
                           its.addend_row,
                           its.factor_row,
+                          static_cast<int32_t>(its.n),
+                          static_cast<int32_t>(its.b_col),
                           static_cast<int32_t>(its.activation),
                           its.accumulate};
   }
   // Several columns share what is read of A, if enough blocks are left.
   int64_t columns = rows == 1 || rows == TPRT_FEW_ROWS ? 2 : 4;
   auto countBlocks = [&] {
-    int64_t ofBlock = columns * warps / arguments.split, count = 0;
-    for (int i = 0; i < numHeld; ++i) {
-      if (!isGated)
+    int64_t ofBlock = columns * gemvWarps / split, count = 0;
+    for (int i = 0; i < maxGemvParts; ++i) {
+      if (i < numHeld && !isGated)
         count += divideCeil(held[i].args.n, ofBlock);
       else if (i == 0) // a block computes half as many columns of both
         count = divideCeil(args.n, ofBlock / 2);
-      arguments.ends[i] = count;
+      arguments.ends[i] = static_cast<uint32_t>(count);
     }
     return count;
   };
@@ -162,9 +163,9 @@ void RowProducts::flush(CUstream stream) {
     columns = 1;
   int64_t blocks = countBlocks();
   drop(); // also if the launch fails
-  kernels.launch(
-      KernelFile::Gemv,
-      "tprt_gemv_" + std::string(toString(static_cast<Dtype>(args.dtype))) +
-          "_" + std::to_string(rows) + "_" + std::to_string(columns),
-      {blocks, static_cast<uint32_t>(warps * 32)}, arguments, stream);
+  kernels.launch(KernelFile::Gemv,
+                 "tprt_gemv_" +
+                     std::string(toString(static_cast<Dtype>(args.dtype))) +
+                     "_" + std::to_string(rows) + "_" + std::to_string(columns),
+                 {blocks, gemvThreads}, arguments, stream);
 }

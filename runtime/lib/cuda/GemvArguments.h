@@ -14,34 +14,30 @@ namespace tprt_kernels {
 
 constexpr int maxGemvParts = 3;
 
-/// The warps of a block of the kernels for so many rows. On an H200, one row
-/// is multiplied 3 to 9 % faster by 8 warps with two columns each than by 4
-/// with four.
-constexpr int getGemvWarps(int rows) { return rows == 1 ? 8 : 4; }
-/// The same as a constant for the kernels.
-template <int rows>
-constexpr int gemvWarps = getGemvWarps(rows);
+constexpr int gemvThreads = 128, gemvWarps = gemvThreads / 32;
 
 /// One of the products that a launch computes, in terms of tprt_gemm.
 struct GemvPart {
   const void *b;
   void *c;
   const void *bias, *addend, *factor; ///< may be null
-  int64_t n, bColumn, cRow, addendRow, factorRow;
+  int64_t cRow, addendRow, factorRow;
+  int32_t n, bColumn;
   int32_t activation, accumulates;
 };
 
 /// What the products share, and each of them.
 struct GemvArguments {
   const void *a;
-  int64_t aRow, m, k;
-  int32_t split; ///< warps that share the elements of a column
+  int32_t aRow, m, k;
+  int32_t splitBits; ///< 2^splitBits warps share the elements of a column
   /// Whether there are two products of the same size, and the first one's
   /// result is the second one's factor.
   int32_t isGated;
   /// Part i is computed by the blocks before ends[i], unless an earlier part
-  /// is. If isGated, all blocks compute both.
-  int64_t ends[maxGemvParts];
+  /// is. If isGated, all blocks compute both. All of them lie before the ends
+  /// of parts that don't exist.
+  uint32_t ends[maxGemvParts];
   GemvPart parts[maxGemvParts];
 };
 

@@ -21,34 +21,34 @@
 
 namespace tprt_kernels {
 
-/// Adds products of elements first, first + step, ... of the operands.
-/// Returns where it stopped, which leaves fewer than `numSteps` steps.
-template <int numSteps, int numRows, int numColumns, typename T>
-__device__ int64_t multiply(const T *const (&a)[numRows],
-                            const T *const (&b)[numColumns], int64_t first,
-                            int64_t step, int64_t end,
-                            float (&sums)[numRows * numColumns]) {
-#pragma unroll 1
-  for (; first + (numSteps - 1) * step < end; first += numSteps * step) {
-    Vector<T> columns[numSteps][numColumns];
+/// Adds products of elements first, first + step, ... of the operands, up to
+/// `numSteps` at once, which are all within `end` unless `isPart`.
+template <bool isPart, int numSteps, int numRows, int numColumns, typename T>
+__device__ __forceinline__ void
+multiplySteps(const T *const (&a)[numRows], const T *const (&b)[numColumns],
+              int first, int step, int end,
+              float (&sums)[numRows * numColumns]) {
+  auto read = [&](const T *data, int s) {
+    int at = first + s * step;
+    return isPart && at >= end ? Vector<T>() : Vector<T>(data + at);
+  };
+  Vector<T> columns[numSteps][numColumns];
 #pragma unroll
-    for (int s = 0; s < numSteps; ++s)
+  for (int s = 0; s < numSteps; ++s)
+#pragma unroll
+    for (int j = 0; j < numColumns; ++j)
+      columns[s][j] = read(b[j], s);
+#pragma unroll
+  for (int s = 0; s < numSteps; ++s)
+#pragma unroll
+    for (int i = 0; i < numRows; ++i) {
+      Vector<T> row = read(a[i], s);
 #pragma unroll
       for (int j = 0; j < numColumns; ++j)
-        columns[s][j] = Vector<T>(b[j] + first + s * step);
 #pragma unroll
-    for (int s = 0; s < numSteps; ++s)
-#pragma unroll
-      for (int i = 0; i < numRows; ++i) {
-        Vector<T> row(a[i] + first + s * step);
-#pragma unroll
-        for (int j = 0; j < numColumns; ++j)
-#pragma unroll
-          for (int e = 0; e < Vector<T>::size; ++e)
-            sums[i * numColumns + j] += row[e] * columns[s][j][e];
-      }
-  }
-  return first;
+        for (int e = 0; e < Vector<T>::size; ++e)
+          sums[i * numColumns + j] += row[e] * columns[s][j][e];
+    }
 }
 
 /// Stores a result of a product, whose sum is `value`. Returns what is stored.
@@ -72,19 +72,19 @@ __device__ float storeResult(const GemvPart &part, int64_t row, int64_t column,
 template <typename T, int numRows, int numColumns>
 __device__ void multiplyRows(const GemvArguments &arguments) {
   constexpr int numSums = numRows * numColumns;
-  constexpr int numSteps = numColumns == 1 ? 4 : 2;
-  constexpr int numWarps = gemvWarps<numRows>;
-  __shared__ float shared[numWarps][numSums];
-  int split = arguments.split, warp = threadIdx.x / 32;
+  constexpr int numSteps = numColumns == 1 || numRows == 1 ? 4 : 2;
+  __shared__ float shared[gemvWarps][numSums];
+  int splitBits = arguments.splitBits, split = 1 << splitBits;
+  int warp = threadIdx.x / 32, perBlock = gemvWarps >> splitBits;
   bool isGated = numColumns > 1 && arguments.isGated;
-  int number = 0;
-  while (blockIdx.x >= arguments.ends[number])
-    ++number;
-  int64_t block = blockIdx.x - (number > 0 ? arguments.ends[number - 1] : 0);
-  int64_t group = block * (numWarps / split) + warp / split;
+  int number =
+      (blockIdx.x >= arguments.ends[0]) + (blockIdx.x >= arguments.ends[1]);
+  int block = static_cast<int>(blockIdx.x -
+                               (number > 0 ? arguments.ends[number - 1] : 0));
+  int group = block * perBlock + (warp >> splitBits);
   // The number of the product that sum j of a row belongs to, and its column.
   auto getNumber = [&](int j) { return isGated ? j % 2 : number; };
-  auto getColumn = [&](int64_t ofGroup, int j) {
+  auto getColumn = [&](int ofGroup, int j) {
     return isGated ? ofGroup * (numColumns / 2) + j / 2
                    : ofGroup * numColumns + j;
   };
@@ -94,20 +94,26 @@ __device__ void multiplyRows(const GemvArguments &arguments) {
 #pragma unroll
   for (int i = 0; i < numRows; ++i)
     a[i] = static_cast<const T *>(arguments.a) +
-           (i < arguments.m ? i : arguments.m - 1) * arguments.aRow;
+           static_cast<int64_t>(i < arguments.m ? i : arguments.m - 1) *
+               arguments.aRow;
 #pragma unroll
   for (int j = 0; j < numColumns; ++j) {
     const GemvPart &part = arguments.parts[getNumber(j)];
-    int64_t column = getColumn(group, j);
+    int column = getColumn(group, j);
     b[j] = static_cast<const T *>(part.b) +
-           (column < part.n ? column : part.n - 1) * part.bColumn;
+           static_cast<int64_t>(column < part.n ? column : part.n - 1) *
+               part.bColumn;
   }
   float sums[numSums] = {};
   constexpr int size = Vector<T>::size;
-  int64_t step = split * 32 * size;
-  int64_t first = (warp % split * 32 + threadIdx.x % 32) * size;
-  first = multiply<numSteps>(a, b, first, step, arguments.k, sums);
-  multiply<1>(a, b, first, step, arguments.k, sums);
+  int step = 32 * size << splitBits;
+  int first =
+      static_cast<int>((warp & (split - 1)) * 32 + threadIdx.x % 32) * size;
+#pragma unroll 1
+  for (; first + (numSteps - 1) * step < arguments.k; first += numSteps * step)
+    multiplySteps<false, numSteps>(a, b, first, step, arguments.k, sums);
+  if (first < arguments.k)
+    multiplySteps<true, numSteps>(a, b, first, step, arguments.k, sums);
   float sum = sumLanes<32>(sums);
   if (threadIdx.x % 32 < numSums)
     shared[warp][threadIdx.x % 32] = sum;
@@ -116,19 +122,19 @@ __device__ void multiplyRows(const GemvArguments &arguments) {
   // A thread stores the result of one row and column, of both products if
   // they are gated.
   int thread = threadIdx.x, ofBlock = thread / numSums;
-  if (ofBlock >= numWarps / split)
+  if (ofBlock >= perBlock)
     return;
-  int64_t row = thread % numSums / numColumns;
+  int row = thread % numSums / numColumns;
   int j = thread % numColumns;
   const GemvPart &part = arguments.parts[getNumber(j)];
-  int64_t column = getColumn(block * (numWarps / split) + ofBlock, j);
+  int column = getColumn(block * perBlock + ofBlock, j);
   if (row >= arguments.m || column >= part.n || (isGated && j % 2 != 0))
     return;
   auto getSum = [&](int i) {
     float total = 0;
 #pragma unroll 1
     for (int w = 0; w < split; ++w)
-      total += shared[ofBlock * split + w][i];
+      total += shared[(ofBlock << splitBits) + w][i];
     return total;
   };
   float factor = part.factor ? load(static_cast<const T *>(part.factor),
@@ -160,8 +166,7 @@ using namespace tprt_kernels;
   KERNEL(T, DTYPE, 8, 2)
 
 #define TPRT_DEFINE_GEMV(T, DTYPE, ROWS, COLUMNS)                              \
-  extern "C" __global__ void __launch_bounds__(gemvWarps<ROWS> * 32,           \
-                                               ROWS < 4 ? 4 : 3)               \
+  extern "C" __global__ void __launch_bounds__(gemvThreads, ROWS < 4 ? 4 : 3)  \
       tprt_gemv_##DTYPE##_##ROWS##_##COLUMNS(                                  \
           const __grid_constant__ GemvArguments a) {                           \
     multiplyRows<T, ROWS, COLUMNS>(a);                                         \

@@ -462,7 +462,7 @@ TEST(CudaGemm, BlocksOfFewRows) {
         return call.substr(30, call.find(" block") - 30);
     return std::string();
   };
-  EXPECT_EQ(getKernel(1, 128, 512), "1_2 grid 8");
+  EXPECT_EQ(getKernel(1, 128, 512), "1_2 grid 16");
   EXPECT_EQ(getKernel(1, 32, 4096),
             "1_2 grid 16"); // eight warps share a column
   EXPECT_EQ(getKernel(3, 128, 1024), "4_4 grid 16");
