@@ -18,11 +18,11 @@ static bool check(const GemvArguments &a) {
   auto isAllocated = [](const void *data, int64_t count) {
     return !data || checkMemory(data, count * sizeof(T));
   };
-  if (!isAllocated(a.a, (a.m - 1) * a.aRow + a.k))
+  if (!isAllocated(a.a, int64_t(a.m - 1) * a.aRow + a.k))
     return false;
   for (const GemvPart &part : a.parts)
     if (part.b &&
-        !(isAllocated(part.b, (part.n - 1) * part.bColumn + a.k) &&
+        !(isAllocated(part.b, int64_t(part.n - 1) * part.bColumn + a.k) &&
           isAllocated(part.c, (a.m - 1) * part.cRow + part.n) &&
           isAllocated(part.bias, part.n) &&
           isAllocated(part.addend, (a.m - 1) * part.addendRow + part.n) &&

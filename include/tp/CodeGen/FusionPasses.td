@@ -180,9 +180,10 @@ def ConvertLinalgToGemm : Pass<"convert-linalg-to-gemm", "::mlir::func::FuncOp">
     these loops accumulate in a buffer of f32 and round once, as GEMM does.
   }];
   let options = [Option<"cudaEpilogues", "cuda-epilogues", "bool", "false",
-                        "Form only epilogues that CUDA devices have: all for products of up to 8 "
-                        "rows, which own kernels compute; for others those of cuBLASLt, which are "
-                        "sums, relu, and gelu by tanh, and in f64 only one sum">];
+                        "Form only epilogues that CUDA devices have: all for products that own "
+                        "kernels compute, those of up to 8 contiguous rows that aren't batched or "
+                        "of f64; for others those of cuBLASLt, which are sums, relu, and gelu by "
+                        "tanh, and in f64 only one sum">];
   let statistics = [
     Statistic<"numGemms", "gemms", "Contractions turned into GEMM calls">,
     Statistic<"numLoops", "loops", "Contractions left as loops">,

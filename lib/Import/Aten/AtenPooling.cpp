@@ -32,7 +32,8 @@ static Pooling poolingOf(AtenCall &call, int64_t n) {
 
 /// The same without the elements that lie behind the input in all windows, of
 /// which there are many if, with ceil_mode, a window is larger than the input.
-/// The first window has the largest part of its elements in front.
+/// The first window starts furthest in front, so more of its elements lie
+/// before the input's end than of any other window's.
 static Pooling dropOutside(Pooling pooling, ArrayRef<int64_t> extents) {
   for (auto [size, padding, dilation, extent] :
        llvm::zip_equal(pooling.size, pooling.padding, pooling.dilation,

@@ -408,22 +408,36 @@ OpRunner::Results OpRunner::runUnsupported(const TorchOp &op,
 }
 
 /// It is no problem if nothing uses the result, as in models that draw which
-/// layers to skip in training.
+/// layers to skip in training. Only its shape is computed: numbers that are
+/// drawn here would become constants of the program.
 OpRunner::Results OpRunner::runRandom(const TorchOp &op, c10::Stack stack) {
   std::string text = "unsupported op '" + c10::toString(*op.schema) +
-                     "': its result is random";
+                     "': its result is random, and is used";
+  auto toMeta = [](const at::Tensor &tensor) {
+    return tensor.is_meta() ? tensor : makeMeta(tensor);
+  };
+  for (auto [argument, input] :
+       llvm::zip_equal(op.schema->arguments(), stack)) {
+    input = mapTensors(input, toMeta);
+    if (input.isNone() && argument.name() == "device")
+      input = c10::Device(c10::kMeta);
+  }
   Results results = op.schema->is_mutable()
                         ? std::nullopt
                         : runUnsupported(op, std::move(stack));
-  if (!results) {
-    problem(ImportProblem::UnsupportedOp, op.place, text);
-    return std::nullopt;
-  }
-  for (const c10::IValue &result : *results)
-    forEachTensor(result, [&](const at::Tensor &tensor) {
-      table.trackPoison(tensor).missing = text;
-    });
-  return results;
+  bool hasTensors = false;
+  if (results)
+    for (c10::IValue &result : *results)
+      result = mapTensors(result, [&](const at::Tensor &tensor) {
+        hasTensors = true;
+        at::Tensor meta = toMeta(tensor);
+        table.trackPoison(meta).missing = text;
+        return meta;
+      });
+  if (hasTensors)
+    return results;
+  problem(ImportProblem::UnsupportedOp, op.place, text);
+  return std::nullopt;
 }
 
 OpRunner::Results OpRunner::runParts(const TorchOp &op, c10::Stack stack) {

@@ -57,7 +57,7 @@ void ExportRunner::bindParameter(const ExportInput &input, ValueId value,
 
 /// Assigns the buffers whose next value is `id`, unless that is the result of a
 /// write in place.
-void ExportRunner::assignBuffers(ValueId id) {
+void ExportRunner::assignBuffers(ValueId id, llvm::StringRef place) {
   auto it = nextValues.find(id);
   if (it == nextValues.end() || !isTensor(id))
     return;
@@ -67,9 +67,12 @@ void ExportRunner::assignBuffers(ValueId id) {
     if (found == parameters.end() ||
         (next.is_meta() && next.is_alias_of(found->second)))
       continue;
+    TrackedTensor *tracked = next.is_meta() ? table.find(next) : nullptr;
+    if (tracked && !tracked->missing.empty())
+      ops.problem(ImportProblem::UnsupportedOp, place, tracked->missing);
     Value value =
         next.is_meta() ? table.valueOf(next) : table.materialize(next);
-    if (value) // else reported before
+    if (value) // else reported
       table.assign(found->second, value);
   }
 }
@@ -172,7 +175,7 @@ void ExportRunner::runStep(const ExportStep &step) {
       for (auto [id, element] : llvm::zip(ids, result.toListRef()))
         define(id, element);
     for (ValueId id : ids)
-      assignBuffers(id);
+      assignBuffers(id, step.place);
   }
 }
 
@@ -266,7 +269,7 @@ std::optional<c10::IValue> ExportRunner::run() {
   callModule(describeRoot(), all, [&] {
     runSteps(all, 0);
     for (const ExportInput &input : program.inputs)
-      assignBuffers(input.value);
+      assignBuffers(input.value, "");
   });
   for (auto &[fqn, signature] : signatures)
     if (numCalls[fqn] != signature.calls.size())

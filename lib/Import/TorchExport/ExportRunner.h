@@ -76,7 +76,7 @@ private:
   bool isTensor(ValueId id) const;
   bool isOperand(ValueId id);
 
-  void assignBuffers(ValueId id);
+  void assignBuffers(ValueId id, llvm::StringRef place);
 
   const ExportedProgram &program;
   ImportBuilder &b;

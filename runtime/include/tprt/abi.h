@@ -90,7 +90,8 @@ enum tprt_activation {
 };
 
 /// CUDA devices compute products of up to so many rows by own kernels, which
-/// have every epilogue; see tprt_gemm.
+/// have every epilogue, unless they are batched or of f64, or the rows of A or
+/// the columns of B aren't contiguous and aligned to 16 bytes.
 enum { TPRT_FEW_ROWS = 8 };
 
 /// A batched matrix product. All sizes and strides count elements. A is m x k,

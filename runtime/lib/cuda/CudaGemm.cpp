@@ -52,7 +52,6 @@ std::unique_ptr<GemmPlan> Gemm::findPlan(const tprt_gemm_args &args,
 }
 
 void Gemm::beginRun() {
-  rowProducts.drop();
   for (auto &[key, plan] : plans)
     plan->use.calls = 0;
   for (auto &[key, use] : ownProducts)

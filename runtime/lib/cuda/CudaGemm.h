@@ -33,7 +33,7 @@ public:
   void flush(CUstream stream) { rowProducts.flush(stream); }
   bool holdsProducts() const { return !rowProducts.isEmpty(); }
 
-  /// Resets the counts of calls, and drops what a run that failed has left.
+  /// Resets the counts of calls.
   void beginRun();
   std::vector<GemmUse> getUses() const;
 

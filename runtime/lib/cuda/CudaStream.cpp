@@ -6,6 +6,7 @@
 #include "cuda/Reduction.h"
 #include "support/Patience.h"
 
+#include <cassert>
 #include <thread>
 
 using namespace tprt;
@@ -157,6 +158,7 @@ void CudaStream::launch(int32_t kernel, const tprt_launch_args &args,
 void CudaStream::gemm(const tprt_gemm_args &args,
                       const GemmOperands &operands) {
   auto lock = state->lockCapture();
+  // Not get(): the product may join those that are held.
   products.run(args, operands, stream.get(), /*mayWait=*/!state->isCapturing);
 }
 
@@ -314,6 +316,7 @@ void CudaStream::beginCapture() {
 }
 
 std::shared_ptr<void> CudaStream::endCapture() {
+  assert(!products.holdsProducts() && "endRun() enqueues them");
   CUgraph graph = nullptr;
   state->isCapturing = isCaptured = false;
   TPRT_CUDA(getDriver(), cuStreamEndCapture, stream.get(), &graph);

@@ -28,9 +28,12 @@ static bool hasKernel(const tprt_gemm_args &args,
   auto isAligned = [](const void *data) {
     return reinterpret_cast<uintptr_t>(data) % vectorBytes == 0;
   };
-  for (int64_t number : {args.n, args.k, args.a_row, args.b_col})
-    if (number > INT32_MAX / 2) // the kernels' indices have 32 bits
-      return false;
+  // The kernels' indices have 32 bits.
+  constexpr int64_t maxNumber = INT32_MAX / 2;
+  if (args.n > maxNumber || args.k > maxNumber ||
+      (args.m > 1 && args.a_row > maxNumber) ||
+      (args.n > 1 && args.b_col > maxNumber))
+    return false;
   return args.k % size == 0 && args.a_col == 1 && args.b_row == 1 &&
          (args.m == 1 || args.a_row % size == 0) &&
          (args.n == 1 || args.b_col % size == 0) && isAligned(operands.a) &&
@@ -162,7 +165,8 @@ void RowProducts::flush(CUstream stream) {
           blocksByProcessor * kernels.getContext().getNumProcessors())
     columns = 1;
   int64_t blocks = countBlocks();
-  drop(); // also if the launch fails
+  numHeld = 0; // also if the launch fails
+  isGated = false;
   kernels.launch(KernelFile::Gemv,
                  "tprt_gemv_" +
                      std::string(toString(static_cast<Dtype>(args.dtype))) +

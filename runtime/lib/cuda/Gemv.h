@@ -29,11 +29,6 @@ public:
            CUstream stream);
   /// Enqueues what is held. Has to be called before anything else is enqueued.
   void flush(CUstream stream);
-  /// Forgets what is held, after a run that failed.
-  void drop() {
-    numHeld = 0;
-    isGated = false;
-  }
   bool isEmpty() const { return numHeld == 0; }
 
 private:

@@ -26,18 +26,20 @@ __device__ Acc combineLanes(Acc value, int first, int end, Combine combine) {
 /// for one sum after the other:
 ///
 ///   lane 0: a0 b0 -> a0 + a1    lane 1: a1 b1 -> b0 + b1
+///
+/// Lanes are added in the same order whatever `count` is.
 template <int lanes, int count>
 __device__ float sumLanes(float (&values)[count]) {
 #pragma unroll
-  for (int half = count / 2; half > 0; half /= 2)
+  for (int step = 1; step < count; step *= 2)
 #pragma unroll
     for (int i = 0; i < count / 2; ++i) {
-      if (i >= half)
+      if (i >= count / step / 2)
         continue;
-      bool isUpper = threadIdx.x & half;
-      float given = isUpper ? values[i] : values[i + half];
-      float kept = isUpper ? values[i + half] : values[i];
-      values[i] = kept + __shfl_xor_sync(wholeWarp, given, half);
+      bool isUpper = threadIdx.x & step;
+      float given = isUpper ? values[2 * i] : values[2 * i + 1];
+      float kept = isUpper ? values[2 * i + 1] : values[2 * i];
+      values[i] = kept + __shfl_xor_sync(wholeWarp, given, step);
     }
   return combineLanes(values[0], count, lanes,
                       [](float a, float b) { return a + b; });

@@ -7,6 +7,7 @@
 #include "LoneRank.h"
 #include "TestUtils.h"
 
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -24,13 +25,16 @@ struct Case {
 /// Numbers of one dtype, on the host and on the device.
 class Operand {
 public:
-  Operand(Device &device, Dtype dtype, int64_t count, uint32_t seed)
+  Operand(Device &device, Dtype dtype, int64_t count, uint32_t seed,
+          float scale = 1)
       : dtype(dtype), count(count), host(allocateAligned(count * 8)),
         data(device.allocate(count * byteWidth(dtype))) {
     std::mt19937 generator(seed);
     std::vector<float> values(count);
-    for (float &value : values) // exact in every type, as are their products
-      value = static_cast<int>(generator() % 17) - 8;
+    // Integers are exact in every type, as are their products.
+    for (float &value : values)
+      value =
+          scale * static_cast<float>(static_cast<int>(generator() % 17) - 8);
     if (dtype == Dtype::F32)
       std::memcpy(host.get(), values.data(), count * 4);
     else if (dtype == Dtype::F64)
@@ -52,9 +56,12 @@ public:
                                         : 0x1p-7;
     for (int64_t i = 0; i < count; ++i) {
       double expected = loadAsDouble(dtype, host.get(), i);
-      if (!std::isfinite(expected)) // sums of sums in f16
+      double found = loadAsDouble(dtype, read.get(), i);
+      if (!std::isfinite(expected)) { // sums of sums in f16
+        ASSERT_FALSE(std::isfinite(found)) << i;
         continue;
-      ASSERT_NEAR(loadAsDouble(dtype, read.get(), i), expected,
+      }
+      ASSERT_NEAR(found, expected,
                   tolerance * unit * std::max(1.0, std::abs(expected)))
           << i;
     }
@@ -67,11 +74,21 @@ public:
 
 class CudaGemmTest : public testing::TestWithParam<Dtype> {
 protected:
+  explicit CudaGemmTest(int32_t processors = 132)
+      : device(makeDevice(code, processors)), stream(*device->getStream(0)) {}
+
   void SetUp() override { fake::reset(); }
 
+  static std::shared_ptr<Device> makeDevice(const tprt_device_code &code,
+                                            int32_t processors) {
+    fake::reset();
+    fake::getSettings().processors = processors;
+    return cuda::makeDevice({&code}, {});
+  }
+
   tprt_device_code code = {};
-  std::shared_ptr<Device> device = cuda::makeDevice({&code}, {});
-  DeviceStream &stream = *device->getStream(0);
+  std::shared_ptr<Device> device;
+  DeviceStream &stream;
   LoneRank host;
 
   void run(Case c, double tolerance = 0, int64_t count = 512) {
@@ -244,8 +261,24 @@ TEST_P(CudaGemmTest, OverNothing) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmul"), 0u);
 }
 
+namespace {
+
+/// Products of few rows are computed by groups of several columns where these
+/// are enough blocks for the processors, or else by single columns.
+class FewRowsTest : public CudaGemmTest {
+protected:
+  using CudaGemmTest::CudaGemmTest;
+  void multiply();
+};
+class FewRowsOnOneProcessorTest : public FewRowsTest {
+protected:
+  FewRowsOnOneProcessorTest() : FewRowsTest(/*processors=*/1) {}
+};
+
+} // namespace
+
 /// Up to 8 rows are an own kernel's, with every epilogue.
-TEST_P(CudaGemmTest, FewRows) {
+void FewRowsTest::multiply() {
   std::mt19937 generator(1);
   auto draw = [&](std::initializer_list<int64_t> values) {
     return values.begin()[generator() % values.size()];
@@ -267,15 +300,17 @@ TEST_P(CudaGemmTest, FewRows) {
          generator() % 3 == 0},
         /*tolerance=*/0, /*count=*/130 * 1552);
   }
-  bool isDouble = GetParam() == Dtype::F64;
-  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), isDouble ? 0u : 40u);
-  EXPECT_EQ(fake::countCalls("cublasLtMatmul ") == 0, !isDouble);
+  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), 40u);
+  EXPECT_EQ(fake::countCalls("cublasLtMatmul "), 0u);
 }
+
+TEST_P(FewRowsTest, Multiply) { multiply(); }
+TEST_P(FewRowsOnOneProcessorTest, Multiply) { multiply(); }
 
 namespace {
 
 /// Products of few rows, as a program's ops.
-class RowProductsTest : public CudaGemmTest {
+class RowProductsTest : public FewRowsTest {
 protected:
   static constexpr int64_t depth = 8, width = 64, pitch = 72, rows = 8;
   static constexpr int64_t bufferElements = rows * pitch;
@@ -288,7 +323,7 @@ protected:
     int64_t n = width;
   };
 
-  RowProductsTest() {
+  explicit RowProductsTest(int32_t processors = 132) : FewRowsTest(processors) {
     for (uint32_t i = 0; i < 3; ++i)
       weights.emplace_back(*device, GetParam(), width * depth, i);
   }
@@ -336,13 +371,20 @@ protected:
     return fake::countCalls("cuLaunchKernel tprt_gemv") - before;
   }
 
+  void join();
+  void runInAnyOrder();
+
   std::vector<Operand> buffers, weights;
+};
+class RowProductsOnOneProcessorTest : public RowProductsTest {
+protected:
+  RowProductsOnOneProcessorTest() : RowProductsTest(/*processors=*/1) {}
 };
 
 } // namespace
 
 /// What shares A is one launch, unless it depends on each other.
-TEST_P(RowProductsTest, Join) {
+void RowProductsTest::join() {
   for (int64_t m : {1, 2, 3, 8}) {
     SCOPED_TRACE(m);
     EXPECT_EQ(countLaunches({{0, 0, 1}, {0, 1, 2, -1, -1, 17}, {0, 2, 3}}, m),
@@ -365,19 +407,8 @@ TEST_P(RowProductsTest, Join) {
   }
 }
 
-TEST_P(RowProductsTest, AreDroppedWithTheirRun) {
-  size_t before = fake::countCalls("cuLaunchKernel tprt_gemv");
-  draw(/*seed=*/0);
-  stream.beginRun();
-  enqueue({0, 0, 1}, 1); // and then something fails
-  stream.beginRun();
-  stream.endRun();
-  stream.finish([](auto) {});
-  EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), before);
-}
-
 /// Any order of products and copies gives the host's results.
-TEST_P(RowProductsTest, InAnyOrder) {
+void RowProductsTest::runInAnyOrder() {
   std::mt19937 generator(2);
   auto below = [&](int count) { return static_cast<int>(generator() % count); };
   for (int repeat = 0; repeat < 60; ++repeat) {
@@ -412,6 +443,111 @@ TEST_P(RowProductsTest, InAnyOrder) {
     stream.finish([](auto) {});
     for (const Operand &buffer : buffers)
       buffer.expectSame(*device, /*tolerance=*/1);
+  }
+}
+
+TEST_P(RowProductsTest, Join) { join(); }
+TEST_P(RowProductsTest, InAnyOrder) { runInAnyOrder(); }
+TEST_P(RowProductsOnOneProcessorTest, Join) { join(); }
+TEST_P(RowProductsOnOneProcessorTest, InAnyOrder) { runInAnyOrder(); }
+
+/// Also where they are computed by groups of several columns only if joined.
+TEST_P(RowProductsTest, JoinedOnesHaveTheSameBits) {
+  constexpr int64_t k = 512, n = 64, m = 8;
+  constexpr int count = 3;
+  auto eight = makeDevice(code, /*processors=*/8);
+  DeviceStream &its = *eight->getStream(0);
+  Operand a(*eight, GetParam(), m * k, 1, /*scale=*/0.3f);
+  std::vector<Operand> b, joined, apart;
+  for (uint32_t i = 0; i < count; ++i) {
+    b.emplace_back(*eight, GetParam(), n * k, 2 + i, /*scale=*/0.7f);
+    joined.emplace_back(*eight, GetParam(), m * n, 0);
+    apart.emplace_back(*eight, GetParam(), m * n, 0);
+  }
+  for (int64_t rows = 1; rows <= m; ++rows) {
+    tprt_gemm_args args = {};
+    args.dtype = static_cast<int32_t>(GetParam());
+    args.batch0 = args.batch1 = args.a_col = args.b_row = 1;
+    args.m = rows;
+    args.n = args.c_row = n;
+    args.k = args.a_row = args.b_col = k;
+    its.beginRun();
+    for (int i = 0; i < count; ++i)
+      its.gemm(args, {a.data.get(), b[i].data.get(), joined[i].data.get()});
+    for (int i = 0; i < count; ++i) {
+      its.announce();
+      its.gemm(args, {a.data.get(), b[i].data.get(), apart[i].data.get()});
+    }
+    its.endRun();
+    its.finish([](auto) {});
+    for (int i = 0; i < count; ++i) {
+      std::vector<std::byte> bits[2];
+      for (auto [operand, of] :
+           {std::pair(&joined[i], &bits[0]), std::pair(&apart[i], &bits[1])}) {
+        of->resize(rows * n * byteWidth(GetParam()));
+        eight->read(operand->data.get(), GetParam(), {rows * n},
+                    makeBox({0}, {rows * n}), of->data());
+      }
+      EXPECT_EQ(bits[0], bits[1]) << rows << " rows, product " << i;
+    }
+  }
+}
+
+/// What is enqueued after a product that is held comes after it.
+TEST_P(RowProductsTest, ComeBeforeWhatFollows) {
+  draw(/*seed=*/0);
+  std::byte *data = buffers[0].data.get(), *other = buffers[7].data.get();
+  DeviceStream &second = *device->getStream(1);
+  second.beginRun();
+  Event *event = second.announce();
+  tprt_attention_args attention = {};
+  attention.dtype = static_cast<int32_t>(GetParam());
+  attention.scale = 1;
+  attention.rows = attention.columns = 1;
+  attention.depth = attention.width = 8;
+  std::fill(std::begin(attention.batch), std::end(attention.batch), 1);
+  for (auto *strides :
+       {&attention.query, &attention.key, &attention.value, &attention.output})
+    strides->row = 8, strides->col = 1;
+  std::pair<const char *, std::function<void()>> actions[] = {
+      {"fill", [&] { stream.fill(data, 0, 4, 8); }},
+      {"copy", [&] { stream.copy(other, data, 16); }},
+      {"reduce",
+       [&] {
+         stream.reduce(Reduction::Sum, GetParam(), {data, data}, {other}, 8);
+       }},
+      {"announce", [&] { stream.announce(); }},
+      {"waitFor", [&] { stream.waitFor(event); }},
+      {"attention",
+       [&] { stream.attention(attention, data, data, data, nullptr, other); }},
+      {"markTime", [&] { stream.markTime(); }},
+      {"endRun", [&] { stream.endRun(); }},
+      {"finish", [&] { stream.finish([](auto) {}); }}};
+  stream.beginTiming();
+  for (auto &[name, act] : actions) {
+    SCOPED_TRACE(name);
+    stream.beginRun();
+    size_t before = fake::getCalls().size();
+    enqueue({1, 0, 2}, 1);
+    std::vector<std::string> calls = fake::getCalls();
+    EXPECT_EQ(fake::countCalls("cuLaunchKernel tprt_gemv"), 0u);
+    act();
+    calls = fake::getCalls();
+    ASSERT_GT(calls.size(), before);
+    auto enqueues = [](const std::string &call) {
+      for (const char *name :
+           {"cuLaunchKernel", "cuMemcpy", "cuMemset", "cuEventRecord",
+            "cuStreamWaitEvent", "cuStreamQuery", "cudnnBackendExecute"})
+        if (call.starts_with(name))
+          return true;
+      return false;
+    };
+    auto first = std::find_if(calls.begin() + before, calls.end(), enqueues);
+    ASSERT_NE(first, calls.end());
+    EXPECT_TRUE(first->starts_with("cuLaunchKernel tprt_gemv")) << *first;
+    stream.endRun();
+    stream.finish([](auto) {});
+    fake::reset();
   }
 }
 
@@ -464,7 +600,7 @@ TEST(CudaGemm, BlocksOfFewRows) {
   };
   EXPECT_EQ(getKernel(1, 128, 512), "1_2 grid 16");
   EXPECT_EQ(getKernel(1, 32, 4096),
-            "1_2 grid 16"); // eight warps share a column
+            "1_2 grid 16"); // four warps share a column
   EXPECT_EQ(getKernel(3, 128, 1024), "4_4 grid 16");
   EXPECT_EQ(getKernel(5, 64, 2048), "8_2 grid 32");
   EXPECT_EQ(getKernel(9, 64, 512), "");
@@ -497,17 +633,21 @@ TEST_P(CudaGemmTest, AsksAgainForOtherAlignments) {
   EXPECT_EQ(fake::countCalls("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Dtypes, RowProductsTest,
-                         testing::Values(Dtype::F32, Dtype::F16, Dtype::BF16),
-                         [](const auto &test) {
-                           return std::string(toString(test.param));
-                         });
+static const auto narrowTypes =
+    testing::Values(Dtype::F32, Dtype::F16, Dtype::BF16);
+static std::string getName(const testing::TestParamInfo<Dtype> &info) {
+  return std::string(toString(info.param));
+}
+INSTANTIATE_TEST_SUITE_P(Dtypes, FewRowsTest, narrowTypes, getName);
+INSTANTIATE_TEST_SUITE_P(Dtypes, FewRowsOnOneProcessorTest, narrowTypes,
+                         getName);
+INSTANTIATE_TEST_SUITE_P(Dtypes, RowProductsTest, narrowTypes, getName);
+INSTANTIATE_TEST_SUITE_P(Dtypes, RowProductsOnOneProcessorTest, narrowTypes,
+                         getName);
 INSTANTIATE_TEST_SUITE_P(Dtypes, CudaGemmTest,
                          testing::Values(Dtype::F32, Dtype::F64, Dtype::F16,
                                          Dtype::BF16),
-                         [](const auto &info) {
-                           return std::string(toString(info.param));
-                         });
+                         getName);
 
 /// Nothing waits for a device that has been given up, so cuBLASLt isn't ended.
 TEST(CudaGemm, EndsUnlessTheDeviceHangs) {
