@@ -106,7 +106,81 @@ class Around(Comparison):
             gradient, = torch.autograd.grad(module(x).square().sum(), x, create_graph=True)
             gradient.sum().backward()
 
-        self.refuse(RuntimeError, "differentiate twice", run)
+        def penalty(module):
+            x = X.clone().requires_grad_()
+            y = module(x)
+            gradient, = torch.autograd.grad(y, x, torch.ones_like(y), create_graph=True)
+            (y.mean() + (gradient.norm(dim=1) - 1).square().mean()).backward()
+
+        for refused in (run, penalty, lambda module: torch.autograd.functional.hessian(lambda x: module(x).sum(), X)):
+            self.refuse(tp.UnsupportedError, "no second derivatives", refused)
+
+        def first(module):
+            x = X.clone().requires_grad_()
+            return torch.autograd.grad(module(x).sum(), x, create_graph=True)[0].detach()
+
+        self.compare(first)
+
+    def test_cotangents_that_are_missing(self):
+        class Infinite(MLP):
+            def forward(self, x):
+                y = super().forward(x)
+                return y, (y * 0).sqrt(), y.square().log()
+
+        for numbers in ([0], [0, 2], [0, 1, 2]):
+            def run(module, numbers=numbers):
+                outputs = module(X)
+                sum(outputs[i].sum() for i in numbers if i != 1).backward()
+                return get_gradients(module)
+
+            self.compare(run, Infinite)
+
+    def test_buffers_that_are_written(self):
+        class Counting(MLP):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", torch.ones(()))
+
+            def forward(self, x):
+                self.count.add_(1)
+                return super().forward(x) * self.count
+
+        def run(module):
+            y = module(X).sum()
+            y.backward(retain_graph=True)
+            y.backward(retain_graph=True)
+            y.backward()
+            return [*get_gradients(module), module.count.clone()]
+
+        self.compare(run, Counting)
+
+    def test_contexts_of_the_backward_pass(self):
+        def under_autocast(module):
+            y = module(X).square().sum()
+            for _ in range(2):
+                with torch.autocast("cpu", torch.bfloat16):
+                    y.backward()
+
+        def without_gradients(module):
+            with torch.inference_mode(), torch.enable_grad():
+                return module(X).clone()
+
+        self.refuse(tp.UnsupportedError, "autocast", under_autocast)
+        self.compare(without_gradients)
+        self.refuse(tp.UnsupportedError, "is_grads_batched", lambda module: torch.autograd.grad(
+            module(X.clone().requires_grad_()), module.up.weight, torch.eye(8).expand(3, 8, 8), is_grads_batched=True))
+
+        def forward_mode(module):
+            with torch.autograd.forward_ad.dual_level():
+                module(torch.autograd.forward_ad.make_dual(X, torch.ones_like(X)))
+
+        self.refuse(tp.UnsupportedError, "forward-mode", forward_mode)
+
+        def frozen(module):
+            with torch.no_grad():
+                forward_mode(module)
+
+        self.refuse(tp.UnsupportedError, "forward-mode", frozen)
 
     def test_accumulation_and_hooks_of_tensors(self):
         def run(module):

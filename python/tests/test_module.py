@@ -3,6 +3,7 @@
 
 import copy
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -130,6 +131,49 @@ class Calls(unittest.TestCase):
             compare(self, other(X), other.down(torch.relu(other.up.bias)).expand(4, 8))
         with self.assertRaisesRegex(TypeError, "can't be pickled; save its state_dict"):
             torch.save(module, "/dev/null")
+
+    def test_copies_by_the_modules_own_code(self):
+        """Which makes another module of its type, or chooses what a copy has."""
+        sequence = tp.parallelize_module(nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 8)), MESH, {"0": tp.ColwiseParallel()})
+        part = sequence[:2]
+        self.assertIs(type(part), nn.Sequential)
+        torch.testing.assert_close(part(X), torch.relu(sequence[0](X)))
+
+        class Loading(MLP):
+            def __deepcopy__(self, memo):
+                other = type(self)()
+                other.load_state_dict(self.state_dict())
+                return other
+
+        class Locked(MLP):
+            def __init__(self):
+                super().__init__()
+                self.mutex = threading.Lock()
+
+            def __getstate__(self):
+                return {key: value for key, value in self.__dict__.items() if key != "mutex"}
+
+        class Without(Locked):
+            def __getstate__(self):
+                return {key: value for key, value in super().__getstate__().items() if not key.startswith("_tp")}
+
+        for kind in (Loading, Locked):
+            module = parallelize(make(kind))
+            with torch.no_grad():
+                compare(self, copy.deepcopy(module)(X), module(X))
+        with self.assertRaisesRegex(tp.Error, "a copy without programs.*parallelize the copy"):
+            copy.deepcopy(parallelize(make(Without)))(X)
+
+    def test_numbers(self):
+        """Which are a part of the program, by their bits."""
+        class Dividing(MLP):
+            def forward(self, x, number):
+                return super().forward(x).detach() * 0 + 1 / torch.full((4, 8), number)
+
+        module, expected = parallelize(make(Dividing)), make(Dividing)
+        for number in (0.0, -0.0, 2.0, math.nan, math.nan):
+            torch.testing.assert_close(module(X, number), expected(X, number), equal_nan=True)
+        self.assertEqual(len(vars(module)["_tp_mlir"].executables), 4)  # NaN has one, too
 
     def test_threads(self):
         module, expected, failures = parallelize(make(MLP)), make(MLP), []

@@ -48,8 +48,8 @@ def recorded():
     """Gives a list of the programs that run in it, each with its ranks' counts of collectives."""
     runs, run_program = [], Executable.run_without_update
 
-    def record(executable, *args):
-        outputs = run_program(executable, *args)
+    def record(executable, *args, **options):
+        outputs = run_program(executable, *args, **options)
         runs.append((executable, executable.bundle.weights.session.last_run.counts))
         return outputs
 

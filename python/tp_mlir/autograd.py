@@ -11,15 +11,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
-from torch.autograd.function import once_differentiable
 from torch.utils import _pytree as pytree
 
-from .capture import Structure, capture, differentiate, get_class_name
+from .capture import Structure, capture, check_context, differentiate, get_class_name
 from .derivatives import Derivatives
-from .errors import Error, InputError
+from .errors import Error, InputError, UnsupportedError
 from .executable import Bundle, Executable, shard
 from .weights import collect_tensors
 
@@ -31,18 +30,23 @@ _PREFIX = "module"
 
 
 class _Weighted(torch.nn.Module):
-    """The sum of a module's outputs, each times its cotangent."""
+    """The sum of those of a module's outputs that are `given` cotangents, each times its own. A cotangent of zeros would make NaN of a
+    derivative that is infinite."""
 
-    def __init__(self, module: torch.nn.Module, arguments: Structure) -> None:
+    def __init__(self, module: torch.nn.Module, arguments: Structure, given: Sequence[bool]) -> None:
         super().__init__()
         self.module = module
         self._arguments = arguments
+        self._given = given
 
     def forward(self, inputs: list[torch.Tensor], cotangents: list[torch.Tensor]) -> torch.Tensor:
         args, kwargs = self._arguments.build(inputs)
         outputs = [leaf for leaf in pytree.tree_leaves(self.module(*args, **kwargs)) if _is_differentiable(leaf)]
         wide = torch.float64 if any(output.dtype == torch.float64 for output in outputs) else torch.float32
-        terms = [(output.to(wide) * cotangent.to(wide)).sum() for output, cotangent in zip(outputs, cotangents)]
+        remaining = iter(cotangents)
+        # Outputs without cotangents stay, so that the plan's modules do.
+        terms = [(output.to(wide) * next(remaining).to(wide) if is_given else output.detach().to(wide) * 0).sum()
+                 for output, is_given in zip(outputs, self._given, strict=True)]
         return torch.stack(terms).sum() if len(terms) > 1 else terms[0]
 
 
@@ -54,8 +58,8 @@ class Backward:
     """The program of the gradients that belongs to `forward`, a program of `module`."""
 
     def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, forward: Executable, modes: Sequence[bool],
-                 names: Sequence[str], inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> None:
-        weighted = _Weighted(module, forward.sharded.captured.arguments)
+                 names: Sequence[str], given: Sequence[bool], inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> None:
+        weighted = _Weighted(module, forward.sharded.captured.arguments, given)
         with dispatcher.lock, _as_in_forward(module, modes, names):
             captured = capture(weighted, ([tensor.detach() for tensor in inputs], list(cotangents)), {},
                                name=f"the gradients of {get_class_name(module)}", has_signatures=dispatcher.has_signatures, called=module)
@@ -71,7 +75,7 @@ class Backward:
         """The gradients of the inputs with the numbers `wanted`, and of the parameters with these names. `weights`: those of the
         forward pass."""
         outputs = self._executable.run_without_update([*inputs, *cotangents],
-                                                      {f"{_PREFIX}.{name}": value for name, value in weights.items()})
+                                                      {f"{_PREFIX}.{name}": value for name, value in weights.items()}, is_repeated=True)
         gradients = []
         for leaf in wanted:
             name = self._inputs[leaf] if isinstance(leaf, int) else f"{_PREFIX}.{leaf}"
@@ -112,26 +116,51 @@ class _Run(torch.autograd.Function):
         outputs = call.executable.run([tensor.detach() for tensor in tensors[:call.count]])
         ctx.pushed = weights.pushed
         ctx.mark_non_differentiable(*(output for output, leaves in zip(outputs, call.leaves, strict=True) if not leaves))
-        ctx.outputs = [(output.shape, output.dtype) for output in outputs]
+        ctx.dtypes = [output.dtype for output in outputs]
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[Any, ...]:
+        with torch.no_grad():
+            found = _Run._differentiate(ctx, gradients)
+        if torch.is_grad_enabled():  # create_graph
+            sources = [tensor for tensor in (*ctx.saved_tensors, *gradients) if tensor is not None and tensor.requires_grad]
+            found = tuple(tensor if tensor is None else _Once.apply(tensor, *sources) for tensor in found)  # type: ignore[no-untyped-call]
+        return None, *found
+
+    @staticmethod
+    def _differentiate(ctx: Any, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of the inputs and of the parameters."""
         call: _Call = ctx.call
+        check_context()
+        if any(gradient is not None and torch._C._functorch.is_legacy_batchedtensor(gradient) for gradient in gradients):
+            raise UnsupportedError("a program computes one gradient at a time: call torch.autograd.grad without is_grads_batched, or "
+                                   "torch.autograd.functional.jacobian without vectorize")
         # Reports parameters and inputs that were written since.
         inputs = [tensor.detach() for tensor in ctx.saved_tensors[:call.count]]
         call.executable.bundle.weights.check_unchanged(ctx.pushed)
-        cotangents = [torch.zeros(shape, dtype=dtype) if gradient is None else gradient.contiguous()
-                      for gradient, (shape, dtype) in zip(gradients, ctx.outputs) if dtype.is_floating_point]
+        floats = [gradient for gradient, dtype in zip(gradients, ctx.dtypes) if dtype.is_floating_point]
+        cotangents = [gradient.contiguous() for gradient in floats if gradient is not None]
         reached = frozenset().union(*(leaves for gradient, leaves in zip(gradients, call.leaves) if gradient is not None))
         tensors: list[int | str] = [*range(call.count), *call.names]
         wanted = [leaf for leaf, is_needed in zip(tensors, ctx.needs_input_grad[1:]) if is_needed and leaf in reached]
         if not wanted:
-            return (None,) * (1 + len(tensors))
-        backward = call.get_backward(inputs, cotangents)
+            return (None,) * len(tensors)
+        backward = call.get_backward(tuple(gradient is not None for gradient in floats), inputs, cotangents)
         found: dict[int | str, torch.Tensor] = dict(zip(wanted, backward.run(inputs, cotangents, {**ctx.pushed.tensors, **ctx.buffers}, wanted)))
-        return None, *(found.get(tensor) for tensor in tensors)
+        return tuple(map(found.get, tensors))
+
+
+class _Once(torch.autograd.Function):
+    """A gradient that can't be differentiated by its sources."""
+
+    @staticmethod
+    def forward(ctx: Any, gradient: torch.Tensor, *sources: torch.Tensor) -> torch.Tensor:
+        return gradient.view_as(gradient)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> NoReturn:
+        raise UnsupportedError("a program has no second derivatives: to differentiate a gradient, call the module before it is parallelized")
 
 
 class _Call:
@@ -161,18 +190,18 @@ class _Call:
         known[required].check(get_class_name(self._module))
         return known[required]
 
-    def get_backward(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> Backward:
-        """The program of the gradients.
+    def get_backward(self, given: tuple[bool, ...], inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> Backward:
+        """The program of the gradients. `given`: which of the outputs that are floats have cotangents.
 
         :raises InputError: there is none yet, and the module isn't any more what it was in the forward pass."""
         programs = self.executable.backward
         with self._dispatcher.lock:
-            if self.names not in programs:
+            if (key := (self.names, given)) not in programs:
                 if not self._dispatcher.has(self.executable):
                     raise InputError(f"{get_class_name(self._module)} has changed between forward and backward pass, beside its parameters: "
                                      "the gradients are those of another module than the forward pass")
-                programs[self.names] = Backward(self._dispatcher, self._module, self.executable, self._modes, self.names, inputs, cotangents)
-            return programs[self.names]
+                programs[key] = Backward(self._dispatcher, self._module, self.executable, self._modes, self.names, given, inputs, cotangents)
+            return programs[key]
 
 
 def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -12,6 +12,7 @@ import dataclasses
 import importlib
 import inspect
 import io
+import itertools
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
 from . import _native, hooks
@@ -50,7 +52,7 @@ def key_of(leaf: Any) -> Any:
     """What a program depends on: the type and the shape of a tensor, the value of anything else."""
     if isinstance(leaf, torch.Tensor):
         return leaf.dtype, leaf.shape
-    return type(leaf), leaf
+    return type(leaf), repr(leaf) if type(leaf) is float else leaf  # -0.0 equals 0.0, and NaN nothing
 
 
 class Signature:
@@ -273,8 +275,17 @@ def check_context() -> None:
         raise UnsupportedError("a transform of torch.func, such as vmap or grad, can't see into a program; call the module outside of it, "
                                "and use backward() or torch.autograd.grad")
     if torch.is_autocast_enabled("cpu"):
-        raise UnsupportedError("torch.autocast has no effect on a program; call the module outside of it, and convert the module instead, "
+        raise UnsupportedError("torch.autocast has no effect on a program; call the module and backward() outside of it, and convert the module instead, "
                                "as in model.to(torch.bfloat16), or give compute= to train_step")
+
+
+def check_tangents(module: torch.nn.Module, arguments: Any) -> None:
+    """:raises UnsupportedError: a tensor of the module or of the arguments has a tangent, of forward-mode differentiation."""
+    if forward_ad._current_level < 0:
+        return
+    for tensor in itertools.chain(pytree.tree_leaves(arguments), module.parameters(), module.buffers()):
+        if isinstance(tensor, torch.Tensor) and forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
+            raise UnsupportedError("a program has no forward-mode differentiation: call the module before it is parallelized")
 
 
 def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from . import autograd
-from .capture import Signature, capture, check_context, check_tensors, get_class_name, key_of
+from .capture import Signature, capture, check_context, check_tangents, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import Error, InputError
 from .executable import Bundle, Executable, Sharded, shard
@@ -55,8 +55,10 @@ class Dispatcher:
     def call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Runs the program for these arguments.
 
-        :raises UnsupportedError: autocast or a transform of torch.func is active, or a module inside has a hook."""
+        :raises UnsupportedError: autocast or a transform of torch.func is active, a tensor has a tangent, or a module inside has a
+            hook."""
         check_context()
+        check_tangents(module, (args, kwargs))
         try:
             return self._call(module, args, kwargs)
         except Outdated:
@@ -70,7 +72,7 @@ class Dispatcher:
             if type(leaf) is torch.Tensor:
                 key.append((leaf.dtype, leaf.shape))
             elif type(leaf) in _VALUES:
-                key.append((type(leaf), leaf))
+                key.append(key_of(leaf))
             else:  # a tree, or a subclass
                 executable, inputs = self._find(module, args, kwargs)
                 return self._run(module, executable, inputs)
@@ -95,7 +97,7 @@ class Dispatcher:
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
         self._last = executable
         output = executable.sharded.captured.output
-        if torch.is_grad_enabled() and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
+        if torch.is_grad_enabled() and not torch.is_inference_mode_enabled() and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
             return output.build(autograd.run(self, module, executable, inputs))
         return output.build(executable.run(inputs))
 

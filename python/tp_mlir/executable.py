@@ -109,7 +109,7 @@ class Executable:
         self.bundle = bundle
         self.name = name
         self.sharded = sharded
-        self.backward: dict[tuple[str, ...], Backward] = {}
+        self.backward: dict[tuple[tuple[str, ...], tuple[bool, ...]], Backward] = {}
         """The programs of its gradients, by the parameters that are trained, once they are needed."""
         self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
         """What autograd differentiates, by the parameters that are trained, and the inputs."""
@@ -134,14 +134,20 @@ class Executable:
             weights.pull()
         return outputs
 
-    def run_without_update(self, inputs: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor] | None = None) -> list[torch.Tensor]:
-        """The same, but what the program updates stays in it. `weights`: those that aren't the module's tensors of now."""
+    def run_without_update(self, inputs: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor] | None = None, *,
+                           is_repeated: bool = False) -> list[torch.Tensor]:
+        """The same, but what the program updates stays in it. `weights`: those that aren't the module's tensors of now.
+        `is_repeated`: the next run begins with the same values as this one, so what this one updates is forgotten."""
         self.bundle.check_process()
         if any(map(_is_negative, inputs)):
             inputs = list(map(resolve, inputs))
         with self.bundle.lock:
             self.bundle.weights.push(weights or {})
-            return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
+            try:
+                return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
+            finally:
+                if is_repeated:
+                    self.bundle.weights.forget_updated()
 
     @property
     def report(self) -> Report:

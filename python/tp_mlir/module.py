@@ -20,9 +20,9 @@ from typing import Any
 import torch
 
 from . import processes, saved
-from .capture import is_capturing
+from .capture import get_class_name, is_capturing
 from .dispatch import Dispatcher
-from .errors import PlanError, UnsupportedError
+from .errors import Error, PlanError, UnsupportedError
 from .huggingface import find_plan
 from .mesh import DeviceMesh, read_mesh
 from .plan import Call, DataCall, check_data_mesh, read_calls
@@ -68,7 +68,8 @@ class ParallelModule(torch.nn.Module):
         saved.save(self, _get_dispatcher(self), path)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _make_empty, (self.written_class,), self.__dict__
+        get_state = getattr(self, "__getstate__", None)  # every object has it from Python 3.11 on
+        return _make_empty, (self.written_class,), get_state() if get_state else self.__dict__
 
     def refresh(self, *, programs: bool = False) -> None:
         """Lets the next call read all parameters again. Needed after writes through `.data`, which PyTorch doesn't count.
@@ -100,18 +101,25 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
         with _get_dispatcher(self).lock:  # while another thread captures the module, it computes something else
             return _get_dispatcher(self).call(self, args, kwargs)
 
+    def make_written(cls: type[torch.nn.Module], *args: Any, **kwargs: Any) -> torch.nn.Module:
+        """Code of the module's class that makes another one by type(self), as slices of nn.Sequential do, gets one as it was written,
+        which isn't parallelized."""
+        return written(*args, **kwargs) if "written_class" in vars(cls) else written.__new__(cls)
+
     # The name goes into programs.
     return type(written.__name__, (ParallelModule, written),
-                {**members, "forward": forward, "written_class": written, "__module__": written.__module__})
+                {**members, "forward": forward, "written_class": written, "__new__": make_written, "__module__": written.__module__})
 
 
 def _make_empty(written: type[torch.nn.Module]) -> torch.nn.Module:
-    kind = make_parallel_class(written)  # type: ignore[arg-type]  # a class of modules can be hashed
-    return kind.__new__(kind)
+    return written.__new__(make_parallel_class(written))  # type: ignore[arg-type]  # a class of modules can be hashed
 
 
 def _get_dispatcher(module: torch.nn.Module) -> Dispatcher:
-    dispatcher: Dispatcher = module.__dict__["_tp_mlir"]
+    dispatcher: Dispatcher | None = module.__dict__.get("_tp_mlir")
+    if dispatcher is None:
+        raise Error(f"this {get_class_name(module)} is a copy without programs, since its class has a __getstate__ or __deepcopy__ "
+                    "that leaves them out: parallelize the copy")
     return dispatcher
 
 

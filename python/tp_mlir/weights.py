@@ -154,6 +154,11 @@ class Weights:
         constants = {name: to_tensor(value) for name, value in self._constants.items()}
         return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
 
+    def forget_updated(self) -> None:
+        """Gives the session the tensors that a run updates at the next run, too."""
+        for i in self._updated:
+            self._seen[0][i] = self._seen[1][i] = -1
+
     def forget(self) -> None:
         """Gives the session all tensors at the next run: after writes through `.data`, which aren't counted, or a run that failed."""
         self._seen = [-1] * len(self._names), [-1] * len(self._names)
