@@ -30,8 +30,8 @@ _PREFIX = "module"
 
 
 class _Weighted(torch.nn.Module):
-    """The sum of those of a module's outputs that are `given` cotangents, each times its own. A cotangent of zeros would make NaN of a
-    derivative that is infinite."""
+    """The sum of a module's outputs, each times its cotangent. `given` says which outputs have one. The others don't count: zeros as
+    cotangents would turn an infinite derivative into NaN."""
 
     def __init__(self, module: torch.nn.Module, arguments: Structure, given: Sequence[bool]) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _Weighted(torch.nn.Module):
         outputs = [leaf for leaf in pytree.tree_leaves(self.module(*args, **kwargs)) if _is_differentiable(leaf)]
         wide = torch.float64 if any(output.dtype == torch.float64 for output in outputs) else torch.float32
         remaining = iter(cotangents)
-        # Outputs without cotangents stay, so that the plan's modules do.
+        # An output without a cotangent is still computed, so that every module that the plan names is in the program.
         terms = [(output.to(wide) * next(remaining).to(wide) if is_given else output.detach().to(wide) * 0).sum()
                  for output, is_given in zip(outputs, self._given, strict=True)]
         return torch.stack(terms).sum() if len(terms) > 1 else terms[0]

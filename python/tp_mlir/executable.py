@@ -110,7 +110,7 @@ class Executable:
         self.name = name
         self.sharded = sharded
         self.backward: dict[tuple[tuple[str, ...], tuple[bool, ...]], Backward] = {}
-        """The programs of its gradients, by the parameters that are trained, once they are needed."""
+        """The programs of its gradients, once they are needed, by the parameters that are trained and by which outputs have cotangents."""
         self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
         """What autograd differentiates, by the parameters that are trained, and the inputs."""
         self._run_flat = bundle.weights.session.run_flat

@@ -102,8 +102,8 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
             return _get_dispatcher(self).call(self, args, kwargs)
 
     def make_written(cls: type[torch.nn.Module], *args: Any, **kwargs: Any) -> torch.nn.Module:
-        """Code of the module's class that makes another one by type(self), as slices of nn.Sequential do, gets one as it was written,
-        which isn't parallelized."""
+        """Makes a module of the written class, which isn't parallelized, when the class's own code calls type(self), as slices of
+        nn.Sequential do."""
         return written(*args, **kwargs) if "written_class" in vars(cls) else written.__new__(cls)
 
     # The name goes into programs.

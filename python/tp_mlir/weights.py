@@ -155,7 +155,7 @@ class Weights:
         return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
 
     def forget_updated(self) -> None:
-        """Gives the session the tensors that a run updates at the next run, too."""
+        """At the next run, gives the session again those tensors that programs update."""
         for i in self._updated:
             self._seen[0][i] = self._seen[1][i] = -1
 

@@ -30,10 +30,9 @@ static Pooling poolingOf(AtenCall &call, int64_t n) {
   return pooling;
 }
 
-/// The same without the elements that lie behind the input in all windows, of
-/// which there are many if, with ceil_mode, a window is larger than the input.
-/// The first window starts furthest in front, so more of its elements lie
-/// before the input's end than of any other window's.
+/// The pooling with windows cut to the elements that lie before the input's end
+/// in at least one window. With ceil_mode, a window can be much larger than the
+/// input. The first window starts first, so it alone decides where to cut.
 static Pooling dropOutside(Pooling pooling, ArrayRef<int64_t> extents) {
   for (auto [size, padding, dilation, extent] :
        llvm::zip_equal(pooling.size, pooling.padding, pooling.dilation,

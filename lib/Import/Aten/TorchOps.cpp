@@ -407,12 +407,13 @@ OpRunner::Results OpRunner::runUnsupported(const TorchOp &op,
   return stack;
 }
 
-/// It is no problem if nothing uses the result, as in models that draw which
-/// layers to skip in training. Only its shape is computed: numbers that are
-/// drawn here would become constants of the program.
+/// A random result that nothing uses is no problem: models draw which layers to
+/// skip in training, but also in evaluation. Only its shape is computed, because
+/// numbers that are drawn here would become constants of the program. Ops that
+/// write in place, and ops whose results aren't tensors, are always an error.
 OpRunner::Results OpRunner::runRandom(const TorchOp &op, c10::Stack stack) {
   std::string text = "unsupported op '" + c10::toString(*op.schema) +
-                     "': its result is random, and is used";
+                     "': its result is random";
   auto toMeta = [](const at::Tensor &tensor) {
     return tensor.is_meta() ? tensor : makeMeta(tensor);
   };
@@ -431,7 +432,7 @@ OpRunner::Results OpRunner::runRandom(const TorchOp &op, c10::Stack stack) {
       result = mapTensors(result, [&](const at::Tensor &tensor) {
         hasTensors = true;
         at::Tensor meta = toMeta(tensor);
-        table.trackPoison(meta).missing = text;
+        table.trackPoison(meta).missing = text + ", and is used";
         return meta;
       });
   if (hasTensors)

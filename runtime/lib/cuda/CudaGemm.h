@@ -25,8 +25,8 @@ public:
   /// epilogue or, if it has none for it, an own kernel. Throws an execution
   /// error if the arguments are out of range, or if cuBLASLt doesn't support
   /// them. If `mayWait`, the first product of a shape may wait for the stream,
-  /// to measure algorithms. Products of few rows may be held until the next
-  /// call or flush().
+  /// to measure algorithms. Products of few rows may be held until a later
+  /// call or flush() enqueues them.
   void run(const tprt_gemm_args &args, const GemmOperands &operands,
            CUstream stream, bool mayWait);
   /// Enqueues the products that are held.

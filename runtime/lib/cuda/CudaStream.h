@@ -116,7 +116,7 @@ public:
   std::shared_ptr<void> endCapture() override;
   void replay(void *graph) override;
 
-  /// To enqueue something. First enqueues products that are held.
+  /// The stream, to enqueue something. Enqueues held products first.
   CUstream get();
   const ContextPtr &getContext() const { return state->context; }
 

@@ -127,7 +127,8 @@ void RowProducts::flush(CUstream stream) {
   arguments.m = static_cast<int32_t>(args.m);
   arguments.k = static_cast<int32_t>(args.k);
   arguments.isGated = isGated;
-  // Two vectors in flight for each thread and column, if there are so many.
+  // A column is split among warps while each thread still has two of its
+  // vectors to read.
   int64_t split = 1;
   for (; split < gemvWarps && args.k >= split * 2 * 2 * 32 * size; split *= 2)
     ++arguments.splitBits;

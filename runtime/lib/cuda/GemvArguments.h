@@ -34,9 +34,9 @@ struct GemvArguments {
   /// Whether there are two products of the same size, and the first one's
   /// result is the second one's factor.
   int32_t isGated;
-  /// Part i is computed by the blocks before ends[i], unless an earlier part
-  /// is. If isGated, all blocks compute both. All of them lie before the ends
-  /// of parts that don't exist.
+  /// Blocks ends[i - 1], or 0, to ends[i] - 1 compute part i. If isGated, every
+  /// block computes both parts. The ends of parts that don't exist, and all ends
+  /// if isGated, are the number of blocks.
   uint32_t ends[maxGemvParts];
   GemvPart parts[maxGemvParts];
 };
