@@ -376,11 +376,6 @@ F.lp_pool1d(p, 2, 2)
 F.lp_pool2d(p.reshape(1, 2, 3, 4), 3, 2)
 F.max_pool2d(x, 2)
 F.avg_pool2d(x, 2, ceil_mode=True)
-F.avg_pool2d(x, 4096, ceil_mode=True)
-F.avg_pool2d(x, (4096, 5), (4096, 2), (2, 1), ceil_mode=True)
-F.avg_pool2d(x, 4096, 5000, 2, ceil_mode=True, count_include_pad=False)
-F.max_pool2d(x, (4096, 3), (4096, 4), (0, 1), ceil_mode=True)
-F.max_pool2d(x, 4096, ceil_mode=True, return_indices=True)[1].to(x.dtype)
 F.adaptive_avg_pool2d(x, (2, 3))
 F.adaptive_avg_pool3d(x[None], (2, 2, 3))
 F.alpha_dropout(x, 0.5)
@@ -555,6 +550,11 @@ torch.linalg.slogdet(x[:, :, :3])[0]
 torch.logdet(m @ m.t())
 torch.linalg.cholesky(x @ x.mT + torch.eye(3))
 torch.linalg.cholesky(m @ m.t(), upper=True)
+F.avg_pool2d(x, 4096, ceil_mode=True)
+F.avg_pool2d(x, (4096, 5), (4096, 2), (2, 1), ceil_mode=True)
+F.avg_pool2d(x, 4096, 5000, 2, ceil_mode=True, count_include_pad=False)
+F.max_pool2d(x, (4096, 3), (4096, 4), (0, 1), ceil_mode=True)
+F.max_pool2d(x, 4096, ceil_mode=True, return_indices=True)[1].to(x.dtype)
 """
 
 
