@@ -275,7 +275,8 @@ def check_context() -> None:
         raise UnsupportedError("a transform of torch.func, such as vmap or grad, can't see into a program; call the module outside of it, "
                                "and use backward() or torch.autograd.grad")
     if torch.is_autocast_enabled("cpu"):
-        raise UnsupportedError("torch.autocast has no effect on a program; call the module and backward() outside of it, and convert the module instead, "
+        raise UnsupportedError("torch.autocast has no effect on a program; call the module and backward() outside of it, and convert "
+                               "the module instead, "
                                "as in model.to(torch.bfloat16), or give compute= to train_step")
 
 

@@ -97,7 +97,8 @@ class Dispatcher:
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
         self._last = executable
         output = executable.sharded.captured.output
-        if torch.is_grad_enabled() and not torch.is_inference_mode_enabled() and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
+        is_recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        if is_recorded and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
             return output.build(autograd.run(self, module, executable, inputs))
         return output.build(executable.run(inputs))
 

@@ -374,8 +374,10 @@ class ConvertLinalgToGemm
            llvm::all_of(addend->strides, [](int64_t s) { return s == 0; });
   }
 
-  /// Whether a CUDA device computes the product by an own kernel, which has
-  /// every epilogue. `a` and `b` are the strides of rows and columns.
+  /// Whether a CUDA device is likely to compute the product by an own kernel,
+  /// which has every epilogue; see TPRT_FEW_ROWS. The runtime decides, which
+  /// knows the addresses; elsewhere a second kernel applies the epilogue. `a`
+  /// and `b` are the strides of rows and columns.
   static bool hasOwnKernel(linalg::GenericOp op, const Gemm &gemm,
                            std::pair<int64_t, int64_t> a,
                            std::pair<int64_t, int64_t> b) {

@@ -40,31 +40,25 @@ static bool hasKernel(const tprt_gemm_args &args,
          isAligned(operands.b);
 }
 
-/// The bytes of `count` rows of `size` elements.
-static std::pair<uintptr_t, uintptr_t> getBytes(const void *data, int64_t count,
-                                                int64_t stride, int64_t size,
-                                                int64_t width) {
+RowProducts::Range RowProducts::Product::getRange(const void *data,
+                                                  int64_t count, int64_t stride,
+                                                  int64_t size) const {
+  if (!data)
+    return {};
   auto begin = reinterpret_cast<uintptr_t>(data);
-  return {begin, data ? begin + ((count - 1) * stride + size) * width : begin};
+  return {begin, begin + ((count - 1) * stride + size) * getWidth(args)};
 }
 
 RowProducts::Range RowProducts::Product::getWritten() const {
-  auto [begin, end] =
-      getBytes(operands.c, args.m, args.c_row, args.n, getWidth(args));
-  return {begin, end};
+  return getRange(operands.c, args.m, args.c_row, args.n);
 }
 
 std::array<RowProducts::Range, 5> RowProducts::Product::getRead() const {
-  auto get = [&](const void *data, int64_t count, int64_t stride,
-                 int64_t size) -> Range {
-    auto [begin, end] = getBytes(data, count, stride, size, getWidth(args));
-    return {begin, end};
-  };
-  return {get(operands.a, args.m, args.a_row, args.k),
-          get(operands.b, args.n, args.b_col, args.k),
-          get(operands.bias, 1, 0, args.n),
-          get(operands.addend, args.m, args.addend_row, args.n),
-          get(operands.factor, args.m, args.factor_row, args.n)};
+  return {getRange(operands.a, args.m, args.a_row, args.k),
+          getRange(operands.b, args.n, args.b_col, args.k),
+          getRange(operands.bias, 1, 0, args.n),
+          getRange(operands.addend, args.m, args.addend_row, args.n),
+          getRange(operands.factor, args.m, args.factor_row, args.n)};
 }
 
 bool RowProducts::isGatedByHeld(const Product &product) const {

@@ -32,7 +32,7 @@ public:
   bool isEmpty() const { return numHeld == 0; }
 
 private:
-  /// Bytes from `begin` to `end`; none if both are 0.
+  /// Bytes from `begin` to `end`; none if they are equal.
   struct Range {
     uintptr_t begin, end;
   };
@@ -40,6 +40,9 @@ private:
     tprt_gemm_args args;
     GemmOperands operands;
 
+    /// The bytes of `count` rows of `size` elements; none without data.
+    Range getRange(const void *data, int64_t count, int64_t stride,
+                   int64_t size) const;
     Range getWritten() const;
     std::array<Range, 5> getRead() const;
   };
