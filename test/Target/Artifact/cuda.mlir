@@ -12,8 +12,8 @@
 
 // Without a toolkit: PTX, unless its library is needed. And one that fails.
 // RUN: env CUDA_HOME=%t/none tp-compile %s --target=cuda:sm_80,sm_90 -o ptx.tpx 2>&1 | FileCheck %s --check-prefix=ALONE
-// RUN: sed s/nn.neg/nn.gelu/ %s > gelu.mlir
-// RUN: not env CUDA_HOME=%t/none tp-compile gelu.mlir --target=cuda:sm_80 -o no.tpx 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: sed s/nn.neg/nn.erf/ %s > erf.mlir
+// RUN: not env CUDA_HOME=%t/none tp-compile erf.mlir --target=cuda:sm_80 -o no.tpx 2>&1 | FileCheck %s --check-prefix=LIBRARY
 // RUN: mkdir bin
 // RUN: printf '#!/bin/sh\necho "ptxas fatal: no such thing"; exit 1\n' > bin/ptxas
 // RUN: chmod +x bin/ptxas
