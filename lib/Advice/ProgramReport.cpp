@@ -39,7 +39,9 @@ namespace {
 
 struct Report : tp::impl::ReportBase<Report> {
   using ReportBase::ReportBase;
-  explicit Report(std::string &text) : text(&text) {}
+  Report(std::string &text, StringRef machine) : text(&text) {
+    this->machine = machine.str();
+  }
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -399,6 +401,6 @@ struct Report : tp::impl::ReportBase<Report> {
 
 } // namespace
 
-std::unique_ptr<Pass> tp::createReport(std::string &report) {
-  return std::make_unique<Report>(report);
+std::unique_ptr<Pass> tp::createReport(std::string &report, StringRef machine) {
+  return std::make_unique<Report>(report, machine);
 }

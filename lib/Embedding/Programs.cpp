@@ -11,6 +11,7 @@
 #include "tp/Advice/Passes.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Planning/Passes.h"
 #include "tp/Support/OutputFile.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -20,6 +21,7 @@ void tp::registerForEmbedding(DialectRegistry &registry) {
   static const bool registered = [] {
     registerTransformsPasses();
     registerPassesAndPipelines();
+    registerTPPlanningPasses();
     return true;
   }();
   (void)registered;

@@ -4,6 +4,7 @@
 #include "mlir/Tools/Plugins/DialectPlugin.h"
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Planning/Passes.h"
 #include "llvm/Support/Compiler.h"
 
 extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::DialectPluginLibraryInfo
@@ -16,6 +17,8 @@ mlirGetDialectPluginInfo() {
 
 extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT mlir::PassPluginLibraryInfo
 mlirGetPassPluginInfo() {
-  return {MLIR_PLUGIN_API_VERSION, "TPMLIR", TP_MLIR_VERSION,
-          [] { mlir::tp::registerPassesAndPipelines(); }};
+  return {MLIR_PLUGIN_API_VERSION, "TPMLIR", TP_MLIR_VERSION, [] {
+            mlir::tp::registerPassesAndPipelines();
+            mlir::tp::registerTPPlanningPasses();
+          }};
 }

@@ -12,6 +12,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Advice/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Planning/Passes.h"
 #include "tp/Proof/Passes.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/NearestName.h"
@@ -139,6 +140,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::tp::registerDialects(registry);
   mlir::tp::registerPassesAndPipelines();
+  mlir::tp::registerTPPlanningPasses();
   mlir::tp::registerProofCLOptions();
 
   static cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),

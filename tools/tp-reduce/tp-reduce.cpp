@@ -9,6 +9,7 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-reduce/MlirReduceMain.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Planning/Passes.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Support/TemporaryDirectory.h"
@@ -112,6 +113,7 @@ int main(int argc, char **argv) {
   mlir::registerAllPasses();
   mlir::tp::registerDialects(registry);
   mlir::tp::registerPassesAndPipelines();
+  mlir::tp::registerTPPlanningPasses();
   mlir::MLIRContext context(registry);
   return run(argc, argv, context);
 }

@@ -22,8 +22,8 @@ enum class ExplanationFormat { Text, Json };
 #include "tp/Advice/Passes.h.inc"
 
 /// Creates a tp-report that appends its JSON to `report` instead of writing a
-/// file.
-std::unique_ptr<Pass> createReport(std::string &report);
+/// file. With a `machine`, it has the prediction too.
+std::unique_ptr<Pass> createReport(std::string &report, StringRef machine = "");
 
 /// Whether `pass` prints an answer for the user, as tp-explain does. If a tool
 /// runs only such passes, it prints no IR unless asked to.

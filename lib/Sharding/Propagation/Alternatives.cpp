@@ -22,7 +22,7 @@ getCost(const Graph &graph, const Choice &choice, const MoveCosts &costs,
   auto getStrategy = [&](unsigned other) -> const Strategy & {
     return other == node ? strategy : choice.get(other);
   };
-  CommunicationCost cost = costs.getOwn(strategy);
+  CommunicationCost cost = costs.getOwn(graph.nodes[node], strategy);
   llvm::SmallSetVector<unsigned, 8> values(llvm::from_range,
                                            graph.nodes[node].operands);
   values.insert_range(graph.nodes[node].results);

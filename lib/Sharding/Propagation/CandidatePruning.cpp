@@ -98,10 +98,10 @@ void Bounding::addFlow(const FlowValue &value, Counted counted,
 
 std::unique_ptr<FlowBound> Bounding::run(Counted counted) {
   auto bound = std::make_unique<FlowBound>();
-  for (const Domain *domain : domains) {
+  for (auto [node, domain] : llvm::zip_equal(graph.nodes, domains)) {
     std::vector<Cost> own;
     for (const Strategy &strategy : domain->strategies)
-      own.push_back(getScalar(costs.getOwn(strategy), counted));
+      own.push_back(getScalar(costs.getOwn(node, strategy), counted));
     bound->addVariable(std::move(own));
   }
   std::vector<std::optional<unsigned>> moves;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CostProblem.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/PointerIntPair.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -17,7 +19,8 @@ CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
                          RepeatedLayer repeated)
     : space(space), costs(costs), maxCopyEntries(maxCopyEntries),
       domains(std::move(of)) {
-  DenseMap<const Domain *, TableId> ownCosts;
+  // Parameters cost what holding them costs, so they have tables of their own.
+  DenseMap<llvm::PointerIntPair<const Domain *, 1, bool>, TableId> ownCosts;
   // A node's copies follow it, so that in a search in the variables' order,
   // each use finds them decided.
   for (auto [index, node, domain] : llvm::enumerate(graph.nodes, domains)) {
@@ -26,11 +29,12 @@ CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
     if (index == repeated.end)
       sum.endRepeated();
     variables.push_back(sum.addVariable(domain->strategies.size()));
-    auto [it, inserted] = ownCosts.try_emplace(domain);
+    auto [it, inserted] = ownCosts.try_emplace(
+        {domain, isa_and_nonnull<ParameterOpInterface>(node.op)});
     if (inserted) {
       std::vector<CommunicationCost> own;
       for (const Strategy &strategy : domain->strategies)
-        own.push_back(costs.getOwn(strategy));
+        own.push_back(costs.getOwn(node, strategy));
       it->second = sum.addTable(
           {static_cast<unsigned>(domain->strategies.size())}, std::move(own));
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MoveCosts.h"
+#include "tp/Sharding/Propagation/TimeObjective.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -30,6 +31,14 @@ CommunicationCost MoveCosts::get(const FlowValue &value, ShardingAttr from,
   cost = withVolume(cost);
   if (value.isParameter && !cost.isInfinite())
     cost.parameterBytes = cost.bytes;
+  return cost;
+}
+
+CommunicationCost MoveCosts::getOwn(const Node &node,
+                                    const Strategy &strategy) const {
+  CommunicationCost cost = withVolume(strategy.cost);
+  if (options.objective && !cost.isInfinite())
+    cost.volume += options.objective->getVolume(node.op, strategy);
   return cost;
 }
 

@@ -31,10 +31,8 @@ public:
                                ShardingAttr to) {
     return get(value, from, to, &RedistributionPlanner::getCost);
   }
-  /// The cost of running an op by `strategy`.
-  CommunicationCost getOwn(const Strategy &strategy) const {
-    return withVolume(strategy.cost);
-  }
+  /// The cost of running `node` by `strategy`.
+  CommunicationCost getOwn(const Node &node, const Strategy &strategy) const;
 
   /// Plans all moves that `forEachMove` visits. Returns whether all of their
   /// costs were known already. If a move costs more than was known, also plans

@@ -121,7 +121,9 @@ public:
 
   /// Spreads fixed placements until nothing changes; constraints up to
   /// `priority` count as fixed.
-  void spread(int64_t priority);
+  /// With `seedsSegments`, a tensor that slices cut into pieces may be split in
+  /// these pieces, even if nothing in the program mentions such segments.
+  void spread(int64_t priority, bool seedsSegments = false);
 
   /// The strategies of `node`, after `spread`: if `isExhaustive`, all
   /// strategies of its op, else those that spread to it. If `before` isn't
@@ -175,6 +177,7 @@ private:
   /// `changed`. Returns whether doing it again would change nothing more.
   bool spreadNode(const Node &node, int64_t priority,
                   SmallVectorImpl<unsigned> &changed);
+  void seedSegments();
   void findBehindBarriers();
   /// Whether the operands of `node` can be Partial, if `choice` passes a
   /// Partial on: an operand with another fixed placement can't.

@@ -43,10 +43,11 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
   if (priorities.size() != 1 || !decision->doNodesCorrespond())
     return none;
   graph.followBatch();
-  graph.spread(priorities.front());
+  graph.spread(priorities.front(),
+               /*seedsSegments=*/options.objective != nullptr);
   const Domains &candidates = decision->candidates =
       getCandidates(graph, space, costs, priorities.front(),
-                    graph.numOps <= options.exhaustiveOps);
+                    options.isExhaustive(graph.numOps));
   costs.resetBudget();
   do {
     CostProblem problem(

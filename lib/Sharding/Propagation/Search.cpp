@@ -34,7 +34,7 @@ static Domains getOnly(Domains domains, StrategySpace &space,
 }
 
 Decision Search::run(int64_t priority, const Choice *before) {
-  graph.spread(priority);
+  graph.spread(priority, /*seedsSegments=*/options.objective != nullptr);
   auto decide = [&](bool isExhaustive) {
     Decision decision;
     decision.candidates =
@@ -43,7 +43,7 @@ Decision Search::run(int64_t priority, const Choice *before) {
     return decision;
   };
   bool isExhaustive = options.strategy == PropagationStrategy::Optimal &&
-                      graph.numOps <= options.exhaustiveOps;
+                      options.isExhaustive(graph.numOps);
   Decision decision = decide(isExhaustive);
   CommunicationCost bound = decision.choice.lowerBound;
   if (!isExhaustive || decision.choice.cost == bound)

@@ -4,6 +4,8 @@
 #include "PropagationGraph.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include <deque>
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -135,8 +137,59 @@ bool Graph::spreadNode(const Node &node, int64_t priority,
   return isSettled;
 }
 
-void Graph::spread(int64_t priority) {
+void Graph::seedSegments() {
+  // By the tensor that is cut and its dimension: where pieces begin or end.
+  std::map<std::pair<unsigned, size_t>, std::set<int64_t>> cuts;
+  for (const Node &node : nodes) {
+    if (node.kind != Node::Compute || !node.op)
+      continue;
+    const ShardingRule &rule = space.getRule(node.rule);
+    for (const Window &window : rule.windows) {
+      if (!window.isResult)
+        continue;
+      const DimFactors &piece = rule.results[window.tensor][window.dim];
+      for (auto [operand, tensor] : llvm::zip(node.operands, rule.operands))
+        for (auto [dim, factors] : llvm::enumerate(tensor))
+          if (operand != kNoValue && factors == piece)
+            cuts[{operand, dim}].insert(
+                {window.start, window.start + window.size});
+    }
+  }
+  MLIRContext *context = mesh.getContext();
+  auto meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  for (auto &[place, ends] : cuts) {
+    auto [value, dim] = place;
+    RankedTensorType type = values[value].type;
+    ends.insert(type.getDimSize(dim));
+    SmallVector<int64_t> segments;
+    int64_t begin = 0;
+    for (int64_t end : ends)
+      if (end > begin) {
+        segments.push_back(end - begin);
+        begin = end;
+      }
+    if (segments.size() < 2)
+      continue;
+    for (size_t i = 0; i < mesh.getNumAxes(); ++i) {
+      if (llvm::any_of(segments, [&](int64_t segment) {
+            return segment % mesh.getAxisSizes()[i] != 0;
+          }))
+        continue;
+      SmallVector<AxisListAttr> dims(type.getRank(),
+                                     AxisListAttr::get(context, {}));
+      dims[dim] = AxisListAttr::get(
+          context, AxisRefAttr::get(context, mesh.getAxisName(i)), segments);
+      states[value] = space.unite(
+          states[value],
+          space.getStates(ShardingAttr::get(context, meshName, dims, {})));
+    }
+  }
+}
+
+void Graph::spread(int64_t priority, bool seedsSegments) {
   states.assign(values.size(), {});
+  if (seedsSegments)
+    seedSegments();
   std::deque<unsigned> worklist;
   std::vector<char> isQueued(nodes.size(), true);
   SmallVector<unsigned> changed;

@@ -22,6 +22,8 @@
 
 namespace mlir::tp {
 
+class TimeObjective;
+
 namespace propagation {
 class Graph;
 } // namespace propagation
@@ -54,6 +56,14 @@ struct PropagationOptions {
   /// The search's budget for problems whose tables would be larger: how many
   /// costs of moves between placements it may look at.
   uint64_t searchBudget = 500'000'000;
+  /// If set, what ranks compute and hold counts beside what they receive, and
+  /// every op considers every split. It outlives the propagation.
+  const TimeObjective *objective = nullptr;
+
+  /// Whether a program of `numOps` ops considers every split.
+  bool isExhaustive(unsigned numOps) const {
+    return objective || numOps <= exhaustiveOps;
+  }
 };
 
 /// Chooses the placements of a program.

@@ -1,0 +1,51 @@
+//===- Passes.td - Passes that make plans ------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_PLANNING_PASSES_TD
+#define TP_PLANNING_PASSES_TD
+
+include "tp/Transforms/Options.td"
+
+def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
+  let summary = "Find the parallelize plan with the least predicted time";
+  let description = [{
+    Finds a plan (docs/Plans.md) for a model on a machine (docs/Prediction.md), and prints it to the
+    standard output or to `file`, with its predicted costs and those of the best alternatives as
+    comments. The program isn't changed. If this is the only pass, `tp-opt` prints the program only
+    with `-o`:
+
+    ```sh
+    tp-opt model.mlir --tp-auto-plan="ranks=8 machine=h100-nvlink file=plan.yaml"
+    ```
+
+    The mesh is given (`mesh=dp=2,tp=4`), or all meshes of two dimensions with `ranks` ranks are
+    tried. Each mesh dimension splits the batch (`ddp` or `fsdp`) or the model's parameters. For
+    each choice, the placements of parameters are those with the least sum of computing and
+    communicating over the whole program, which is found by the search of `tp-propagate`. They are
+    written as styles, or as placements of parameters where no style says the same. Each plan that
+    results is compiled as by `tp-parallelize` and predicted. The fastest plan whose ranks need at
+    most `memory-limit` bytes wins. If the fastest placements need more memory, further ones are
+    searched with a rising price of holding parameters.
+
+    Fails, with the least memory that any plan needs, if no plan fits. Fails if the module already
+    has a `tp.mesh`, or if the mesh or the machine is wrong.
+  }];
+  let options = [
+    Option<"ranks", "ranks", "int64_t", "0", "The number of ranks; all meshes {dp, tp} are tried">,
+    Option<"mesh", "mesh", "std::string", "",
+           "The names and sizes of the mesh's dimensions, major to minor: dp=2,tp=4">,
+    Machine,
+    Option<"memoryLimit", "memory-limit", "uint64_t", "0",
+           "The bytes that a rank may need; 0 (the default): what a device of the machine has">,
+    Train,
+    Option<"file", "file", "std::string", "",
+           "Path of the plan to write; empty: the standard output">,
+    ReportOption<"report">,
+    Option<"alternatives", "alternatives", "unsigned", "5",
+           "The number of other plans to list, with their costs">,
+    SearchBudget,
+  ];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
+#endif // TP_PLANNING_PASSES_TD

@@ -1,0 +1,381 @@
+//===- AutoPlan.cpp - The plan with the least predicted time --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The choice has two parts. What each mesh dimension is used for is enumerated.
+// The placements of parameters for one such use are the optimum of a sum over
+// the program (PlacementSearch). Each plan that results is compiled and
+// predicted as any other plan, so the comparison doesn't depend on the model of
+// the search.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlacementSearch.h"
+#include "PlanCost.h"
+#include "PlanEntries.h"
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Planning/Passes.h"
+#include "tp/Support/OutputFile.h"
+#include "tp/Transforms/Utils.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_AUTOPLAN
+#include "tp/Planning/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::planning;
+
+/// The prices of holding a byte of a parameter, in bytes that a rank receives.
+/// Each gives a plan that needs less memory than the one before. It may be
+/// faster, too: a plan says how parameters are split, and what is computed with
+/// whole ones is left to the propagation, which prefers not to communicate.
+static constexpr double kHoldingPrices[] = {0, 1e-3, 1, 1e3};
+
+namespace {
+
+struct Candidate {
+  MeshUse use;
+  std::vector<plan::PlanEntry> entries;
+  std::string text;
+  PlanCost cost;
+};
+
+class AutoPlanPass final : public tp::impl::AutoPlanBase<AutoPlanPass> {
+public:
+  using AutoPlanBase::AutoPlanBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run();
+  FailureOr<std::vector<MeshUse>> getUses();
+  void tryUse(const MeshUse &use);
+  /// Makes the plan with `entries` a candidate, if it can be compiled, and
+  /// unless it was one before. Returns the index of a new one.
+  std::optional<size_t> tryPlan(const MeshUse &use,
+                                std::vector<plan::PlanEntry> entries);
+  bool tryLikeDDP(const MeshUse &use);
+  void improve(const MeshUse &use);
+  bool isBetter(const Candidate &a, const Candidate &b) const;
+  bool saves(const Candidate &a, const Candidate &b) const;
+  LogicalResult reportNone();
+  LogicalResult write(ArrayRef<const Candidate *> ranked);
+  std::string describe(const PlanCost &cost) const;
+
+  std::optional<Machine> description;
+  int64_t limit = 0;
+  /// In the order in which they were tried.
+  std::vector<Candidate> candidates;
+  llvm::StringSet<> tried;
+  /// The first error about a plan that can't be compiled.
+  std::string firstError;
+};
+
+} // namespace
+
+FailureOr<std::vector<MeshUse>> AutoPlanPass::getUses() {
+  ModuleOp model = getOperation();
+  if (mesh.empty() == (ranks == 0))
+    return model.emitError("tp-auto-plan needs either the option 'ranks', or "
+                           "'mesh', as in mesh=dp=2,tp=4");
+  if (!mesh.empty()) {
+    std::string axes, styles;
+    for (StringRef axis : llvm::split(mesh, ',')) {
+      auto [name, size] = axis.split('=');
+      int64_t number;
+      if (name.empty() || size.getAsInteger(10, number) || number < 1)
+        return model.emitError("the option 'mesh' needs NAME=SIZE for each "
+                               "dimension, as in mesh=dp=2,tp=4; found '")
+               << axis << "'";
+      StringRef comma = axes.empty() ? "" : ", ";
+      axes += (comma + name + ": " + size).str();
+      styles += (comma + name + ": ddp").str();
+    }
+    plan::PlanFile file;
+    if (failed(plan::parsePlan("mesh: {" + axes + "}\ndata_parallel: {" +
+                                   styles + "}\n",
+                               "mesh", model.getContext(), file)))
+      return failure();
+    return getMeshUses(file.mesh);
+  }
+  if (ranks < 1)
+    return model.emitError("the option 'ranks' must be at least 1, not ")
+           << int64_t(ranks);
+  std::vector<MeshUse> uses;
+  for (int64_t data = 1; data <= ranks; ++data) {
+    if (ranks % data)
+      continue;
+    std::vector<AxisRole> roles = {AxisRole::DDP, AxisRole::FSDP};
+    if (data == 1 && ranks > 1)
+      roles.resize(1);
+    for (AxisRole role : roles) {
+      MeshUse &use = uses.emplace_back();
+      if (data > 1 || ranks == 1) {
+        use.mesh.push_back({"dp", data});
+        use.roles.push_back(role);
+      }
+      if (data < ranks) {
+        use.mesh.push_back({"tp", ranks / data});
+        use.roles.push_back(AxisRole::Tensor);
+      }
+    }
+  }
+  return uses;
+}
+
+std::optional<size_t>
+AutoPlanPass::tryPlan(const MeshUse &use,
+                      std::vector<plan::PlanEntry> entries) {
+  std::string text = printPlan(use, entries);
+  if (!tried.insert(text).second)
+    return std::nullopt;
+  FailureOr<PlanCost> cost = predictPlan(getOperation(), text, train, machine);
+  if (failed(cost))
+    return std::nullopt;
+  candidates.push_back({use, std::move(entries), std::move(text), *cost});
+  return candidates.size() - 1;
+}
+
+/// Plans that fit come first, then faster ones. Of equally fast ones, those
+/// about which lint has nothing to say.
+bool AutoPlanPass::isBetter(const Candidate &a, const Candidate &b) const {
+  auto key = [&](const Candidate &candidate) {
+    const PlanCost &cost = candidate.cost;
+    return std::tuple(cost.memoryBytes > limit, cost.seconds, cost.findings,
+                      cost.memoryBytes);
+  };
+  return key(a) < key(b);
+}
+
+/// While they are used, parameters are whole over the dimensions that split the
+/// batch, whether they are replicated there or gathered. So of what was tried
+/// with DDP instead of FSDP, the fastest and the smallest are good with FSDP.
+bool AutoPlanPass::tryLikeDDP(const MeshUse &use) {
+  MeshUse replicated = use;
+  llvm::replace(replicated.roles, AxisRole::FSDP, AxisRole::DDP);
+  if (replicated.roles == use.roles)
+    return false;
+  std::optional<size_t> fastest, smallest;
+  for (auto [index, candidate] : llvm::enumerate(candidates)) {
+    if (candidate.use.describe() != replicated.describe())
+      continue;
+    const PlanCost &cost = candidate.cost;
+    if (!fastest || cost.seconds < candidates[*fastest].cost.seconds)
+      fastest = index;
+    if (!smallest || cost.memoryBytes < candidates[*smallest].cost.memoryBytes)
+      smallest = index;
+  }
+  if (!fastest)
+    return false;
+  tryPlan(use, candidates[*fastest].entries);
+  tryPlan(use, candidates[*smallest].entries);
+  return true;
+}
+
+void AutoPlanPass::tryUse(const MeshUse &use) {
+  if (use.getTensorAxes().empty()) {
+    tryPlan(use, {});
+    return;
+  }
+  if (tryLikeDDP(use))
+    return;
+  ParameterPlacements before;
+  for (double holding : kHoldingPrices) {
+    auto placements = searchPlacements(getOperation(), use, *description,
+                                       holding, searchBudget);
+    if (failed(placements))
+      return;
+    if (llvm::equal(*placements, before))
+      continue;
+    for (StyledModules styled :
+         {StyledModules::All, StyledModules::Repeated, StyledModules::None})
+      if (auto entries = makeEntries(getOperation(), use, *placements, styled);
+          !entries.empty())
+        tryPlan(use, std::move(entries));
+    before = std::move(*placements);
+  }
+  improve(use);
+}
+
+/// Whether `a` fits, and is faster than `b` by more than predictions are worth.
+bool AutoPlanPass::saves(const Candidate &a, const Candidate &b) const {
+  return a.cost.memoryBytes <= limit && a.cost.seconds < 0.99 * b.cost.seconds;
+}
+
+/// Leaves out the entries of the best plan for `use` that cost more than they
+/// save. The search doesn't see that: it charges for what is held, or it leaves
+/// whole what a plan can't leave whole without computing it on every rank.
+void AutoPlanPass::improve(const MeshUse &use) {
+  std::optional<size_t> best;
+  for (auto [index, candidate] : llvm::enumerate(candidates))
+    if (candidate.use.describe() == use.describe() &&
+        (!best || isBetter(candidate, candidates[*best])))
+      best = index;
+  if (!best)
+    return;
+  for (size_t i = 0; i < candidates[*best].entries.size();) {
+    std::vector<plan::PlanEntry> fewer = candidates[*best].entries;
+    fewer.erase(fewer.begin() + i);
+    std::optional<size_t> other;
+    if (!fewer.empty())
+      other = tryPlan(use, std::move(fewer));
+    if (other && saves(candidates[*other], candidates[*best]))
+      best = other;
+    else
+      ++i;
+  }
+}
+
+std::string AutoPlanPass::describe(const PlanCost &cost) const {
+  return llvm::formatv("{0:F3} ms, {1} bytes per rank, {2} collective{3}, "
+                       "{4} bytes received by all ranks",
+                       cost.seconds * 1e3, cost.memoryBytes, cost.collectives,
+                       cost.collectives == 1 ? "" : "s", cost.receivedBytes);
+}
+
+LogicalResult AutoPlanPass::reportNone() {
+  const Candidate *least = nullptr;
+  for (const Candidate &candidate : candidates)
+    if (!least || candidate.cost.memoryBytes < least->cost.memoryBytes)
+      least = &candidate;
+  if (!least)
+    return getOperation().emitError("no plan can be compiled: ") << firstError;
+  return getOperation().emitError("no plan fits: the memory limit is ")
+         << limit << " bytes per rank, and the plan that needs the least ("
+         << least->use.describe() << ") needs " << least->cost.memoryBytes;
+}
+
+/// The first `count` of `ranked` that aren't worse than an earlier one with the
+/// same use of the mesh.
+static SmallVector<const Candidate *>
+selectDistinct(ArrayRef<const Candidate *> ranked, size_t count) {
+  SmallVector<const Candidate *> selected;
+  llvm::StringMap<int64_t> leastMemory;
+  for (const Candidate *candidate : ranked) {
+    int64_t memory = candidate->cost.memoryBytes;
+    auto [it, isNew] =
+        leastMemory.try_emplace(candidate->use.describe(), memory);
+    if (selected.size() == count || (!isNew && memory >= it->second))
+      continue;
+    it->second = memory;
+    selected.push_back(candidate);
+  }
+  return selected;
+}
+
+LogicalResult AutoPlanPass::run() {
+  ModuleOp model = getOperation();
+  for (auto declared : model.getOps<MeshOp>()) {
+    InFlightDiagnostic error =
+        model.emitError("the model has been given a plan before");
+    error.attachNote(declared.getLoc()) << "its mesh is declared here";
+    return error;
+  }
+  if (machine.empty())
+    return model.emitError("tp-auto-plan needs the option 'machine'");
+  FailureOr<Machine> read = readMachine(machine, &getContext());
+  FailureOr<std::vector<MeshUse>> uses = getUses();
+  if (failed(read) || failed(uses) || failed(checkSizes(model)))
+    return failure();
+  description = std::move(*read);
+  limit = memoryLimit ? static_cast<int64_t>(memoryLimit)
+                      : description->memoryCapacity;
+  {
+    // That one use of the mesh isn't possible is no error.
+    ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+          firstError.empty())
+        firstError = diagnostic.str();
+      return success();
+    });
+    for (const MeshUse &use : *uses)
+      tryUse(use);
+  }
+  SmallVector<const Candidate *> ranked;
+  for (const Candidate &candidate : candidates)
+    if (candidate.cost.memoryBytes <= limit)
+      ranked.push_back(&candidate);
+  if (ranked.empty())
+    return reportNone();
+  // Of equally good plans, the first one has styles.
+  llvm::stable_sort(ranked, [&](const Candidate *a, const Candidate *b) {
+    return isBetter(*a, *b);
+  });
+  return write(selectDistinct(ranked, 1 + alternatives));
+}
+
+static llvm::json::Object toJSON(const plan::PlanEntry &entry) {
+  llvm::json::Object object{{"pattern", entry.pattern}};
+  if (!entry.direct.empty()) {
+    llvm::json::Array placements;
+    for (const plan::Placement &placement : entry.direct)
+      placements.push_back(placement.str());
+    object["placements"] = std::move(placements);
+    return object;
+  }
+  llvm::json::Object arguments;
+  for (const plan::PlanArgument &argument : entry.arguments)
+    arguments[argument.name] = argument.value.text;
+  object["style"] = entry.style;
+  object["arguments"] = std::move(arguments);
+  return object;
+}
+
+static llvm::json::Object toJSON(const Candidate &candidate) {
+  llvm::json::Array axes, entries;
+  for (auto [axis, role] :
+       llvm::zip_equal(candidate.use.mesh, candidate.use.roles))
+    axes.push_back(llvm::json::Object{
+        {"name", axis.name}, {"size", axis.size}, {"role", getName(role)}});
+  for (const plan::PlanEntry &entry : candidate.entries)
+    entries.push_back(toJSON(entry));
+  return llvm::json::Object{{"plan", candidate.text},
+                            {"axes", std::move(axes)},
+                            {"entries", std::move(entries)},
+                            {"seconds", candidate.cost.seconds},
+                            {"memory_bytes", candidate.cost.memoryBytes},
+                            {"bytes_received", candidate.cost.receivedBytes},
+                            {"collectives", candidate.cost.collectives}};
+}
+
+LogicalResult AutoPlanPass::write(ArrayRef<const Candidate *> ranked) {
+  const Candidate &best = *ranked.front();
+  std::string text = "# tp-auto-plan, predicted for " + description->name +
+                     ": " + describe(best.cost) + "\n" + best.text;
+  llvm::json::Array others;
+  if (ranked.size() > 1)
+    text += "# alternatives:\n";
+  for (const Candidate *other : ranked.drop_front()) {
+    text += "# " + other->use.describe() + ": " + describe(other->cost) + "\n";
+    others.push_back(toJSON(*other));
+  }
+  auto writeTo = [&](StringRef path, StringRef content) -> LogicalResult {
+    if (llvm::Error error = writeFile(path, content))
+      return getOperation().emitError() << llvm::toString(std::move(error));
+    return success();
+  };
+  if (file.empty())
+    llvm::outs() << text;
+  else if (failed(writeTo(file, text)))
+    return failure();
+  if (report.empty())
+    return success();
+  llvm::json::Object object = toJSON(best);
+  object["schema"] = 1;
+  object["machine"] = description->name;
+  object["memory_limit"] = limit;
+  object["alternatives"] = std::move(others);
+  return writeTo(
+      report,
+      llvm::formatv("{0:2}\n", llvm::json::Value(std::move(object))).str());
+}

@@ -1,0 +1,26 @@
+//===- PlanCost.h - The predicted cost of a plan ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_LIB_PLANNING_PLANCOST_H
+#define TP_LIB_PLANNING_PLANCOST_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::tp::planning {
+
+struct PlanCost {
+  unsigned findings = 0;     ///< of lint
+  double seconds = 0;        ///< of the slowest rank
+  int64_t memoryBytes = 0;   ///< of the rank that needs most
+  int64_t receivedBytes = 0; ///< in collectives, by all ranks together
+  int64_t collectives = 0;   ///< that each rank issues
+};
+
+/// Compiles a copy of `model` with the text `plan` as `tp-parallelize` does, and
+/// predicts a run on `machine`. Fails, with errors, if it can't be compiled.
+FailureOr<PlanCost> predictPlan(ModuleOp model, StringRef plan, StringRef train,
+                                StringRef machine);
+
+} // namespace mlir::tp::planning
+
+#endif // TP_LIB_PLANNING_PLANCOST_H
