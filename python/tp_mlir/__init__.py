@@ -27,6 +27,7 @@ _NAMES = {
     "report": ("Collective", "Report"),
     "training": ("TrainStep", "train_step"),
     "auto": ("auto_plan",),
+    "plan": ("AutoPlan",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(name for name in _MODULES if not name.startswith("_"))
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
                          FullyShardedDataParallel as FullyShardedDataParallel, ParallelModule as ParallelModule,
                          fully_shard as fully_shard, load as load, parallelize_module as parallelize_module,
                          replicate as replicate)
+    from .plan import AutoPlan as AutoPlan
     from .placements import (Partial as Partial, Placement as Placement, Replicate as Replicate, Shard as Shard,
                              _StridedShard as _StridedShard)
     from .report import Collective as Collective, Report as Report

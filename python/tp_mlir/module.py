@@ -9,6 +9,7 @@ the plans of all modules inside it.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
 import os
@@ -22,10 +23,10 @@ import torch
 from . import processes, saved
 from .capture import get_class_name, is_capturing
 from .dispatch import Dispatcher
-from .errors import Error, PlanError, UnsupportedError
+from .errors import Error, MeshError, PlanError, UnsupportedError
 from .huggingface import find_plan
 from .mesh import DeviceMesh, read_mesh
-from .plan import Call, DataCall, check_data_mesh, read_calls
+from .plan import AutoPlan, Call, DataCall, check_data_mesh, read_calls
 from .report import Explanation, Proof, Report
 from .source import CallSite
 
@@ -169,7 +170,7 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     :param device_mesh: one mesh dimension: a DeviceMesh, of this package or of PyTorch, or a map such as {"tp": 2}. By default
         that of the innermost `with mesh:`.
     :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
-        placements. "auto" takes the tp_plan of a model of transformers.
+        placements. "auto" takes the tp_plan of a model of transformers. Or what auto_plan has found, for its mesh.
     :param src_data_rank: under torchrun, the rank whose parameters and buffers all processes get. With None, they must be the same
         in all processes. Ranks that are threads read the same ones.
     :param example_inputs: the arguments of a call: a tuple, a dictionary of keywords, or one tensor; or a list of these, for
@@ -192,23 +193,36 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
         return module
     if isinstance(parallelize_plan, str) and parallelize_plan == "auto":
         parallelize_plan, match = find_plan(module, CallSite().place), "hf"
-    call = read_calls(module, mesh, parallelize_plan, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
-    call.options, call.cpu = dict(options or {}), cpu
+    calls = _read_plan(module, mesh, parallelize_plan, cpu, options, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
     if src_data_rank is not None:
         processes.broadcast([*module.parameters(), *module.buffers()], src_data_rank)
     with restoring(module):
-        dispatcher = _add_call(module, call)
+        for call in calls:
+            dispatcher = _add_call(module, call)
         if example_inputs is not None:
             dispatcher.compile_examples(module, read_examples(example_inputs))
     return module
 
 
+def _read_plan(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, cpu: str | None, options: Mapping[str, Any] | None,
+               **how: Any) -> list[Call]:
+    """What a plan asks for: one that is written, or one that auto_plan has found."""
+    if not isinstance(plan, AutoPlan):
+        calls: list[Call] = [read_calls(module, mesh, plan, **how)]
+    elif mesh != plan.mesh:
+        raise MeshError(f"the plan is for {plan.mesh!r}, not for {mesh!r}; pass plan.mesh", place=CallSite().place)
+    else:
+        calls = [copy.copy(call) for call in plan.calls]
+    for call in calls:
+        call.options, call.cpu = dict(options or {}), cpu
+    return calls
+
+
 def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, cpu: str | None = None,
                       options: Mapping[str, Any] | None = None, **how: Any) -> None:
     """parallelize_module for a graph that PyTorch has captured, which has lost the arguments of its modules."""
-    call = read_calls(module, mesh, plan, argument="", index=sys.maxsize, **how)
-    call.options, call.cpu = dict(options or {}), cpu
-    dispatcher = _add_call(module, call)
+    for call in _read_plan(module, mesh, plan, cpu, options, argument="", index=sys.maxsize, **how):
+        dispatcher = _add_call(module, call)
     dispatcher.has_signatures = False
 
 

@@ -50,6 +50,8 @@ class TensorCall:
     place: Place
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     cpu: str | None = None
+    is_found: bool = False
+    """Whether auto_plan has made it. What lint would advise has been weighed then."""
 
 
 @dataclasses.dataclass
@@ -61,9 +63,39 @@ class DataCall:
     reshard_after_forward: bool | None
     batch: dict[str, int]
     place: Place
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cpu: str | None = None
 
 
 Call = TensorCall | DataCall
+
+
+@dataclasses.dataclass(frozen=True)
+class AutoPlan:
+    """A plan that auto_plan has found, for parallelize_module. str() is the text of a plan file."""
+
+    text: str
+    mesh: DeviceMesh
+    calls: tuple[Call, ...]
+    """What its mesh dimensions split."""
+    seconds: float
+    """Predicted time of a run, or of a training step."""
+    memory_bytes: int
+    """Of the rank that needs most."""
+    bytes_received: int
+    """In collectives, by all ranks together."""
+    collectives: int
+    """That each rank issues."""
+    alternatives: tuple[AutoPlan, ...] = ()
+    """Other plans that fit, the fastest one first."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def entries(self) -> dict[str, styles.Style | list[str]]:
+        """The modules and parameters that are split."""
+        return {entry.pattern: entry.value for call in self.calls if isinstance(call, TensorCall) for entry in call.entries}
 
 
 @dataclasses.dataclass
@@ -72,22 +104,24 @@ class Settings:
 
     options: dict[str, Any]
     cpu: str
+    is_quiet: bool
+    """Whether nobody wrote the plan, so that there is nobody to advise."""
 
 
-def join_settings(calls: Iterable[Call]) -> Settings:
+def join_settings(calls: Collection[Call]) -> Settings:
     """:raises PlanError: the calls contradict each other."""
     found: dict[str, tuple[Any, Place]] = {}
     for call in calls:
-        if not isinstance(call, TensorCall):
-            continue
         named = {f"options[{name!r}]": value for name, value in call.options.items()} | ({"cpu": call.cpu} if call.cpu else {})
         for name, value in named.items():
             known, place = found.setdefault(name, (value, call.place))
             if known != value:
                 raise PlanError(f"{name} is {value!r} here, and {known!r} at {place}; modules that are compiled together must have the same",
                                 place=call.place)
-    options = {name: value for call in calls if isinstance(call, TensorCall) for name, value in call.options.items()}
-    return Settings(options, found["cpu"][0] if "cpu" in found else "native")
+    options = {name: value for call in calls for name, value in call.options.items()}
+    is_quiet = any(isinstance(call, TensorCall) for call in calls) and all(
+        call.is_found for call in calls if isinstance(call, TensorCall))
+    return Settings(options, found["cpu"][0] if "cpu" in found else "native", is_quiet)
 
 
 def read_calls(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, match: str = "fnmatch",
