@@ -31,10 +31,17 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::planning;
 
+/// The time of a prediction grows with the ranks.
+static constexpr int64_t kMaxRanks = 4096;
+
+/// An entry is left out if that saves this share of the time.
+static constexpr double kWorthwhile = 0.01;
+
 /// The prices of holding a byte of a parameter, in bytes that a rank receives.
-/// Each gives a plan that needs less memory than the one before. It may be
-/// faster, too: a plan says how parameters are split, and what is computed with
-/// whole ones is left to the propagation, which prefers not to communicate.
+/// Each is meant to give a plan that needs less memory than the one before. It
+/// may be faster, too: a plan says how parameters are split, and what is
+/// computed with whole ones is left to the propagation, which prefers not to
+/// communicate.
 static constexpr double kHoldingPrices[] = {0, 1e-3, 1, 1e3};
 
 namespace {
@@ -64,7 +71,7 @@ private:
   /// unless it was one before. Returns the index of a new one.
   std::optional<size_t> tryPlan(const MeshUse &use,
                                 std::vector<plan::PlanEntry> entries);
-  bool tryLikeDDP(const MeshUse &use);
+  bool tryEntriesOfDDP(const MeshUse &use);
   void improve(const MeshUse &use);
   bool isBetter(const Candidate &a, const Candidate &b) const;
   bool saves(const Candidate &a, const Candidate &b) const;
@@ -79,17 +86,23 @@ private:
   llvm::StringSet<> tried;
   /// The first error about a plan that can't be compiled.
   std::string firstError;
+  LocationAttr firstErrorLoc;
 };
 
 } // namespace
 
 FailureOr<std::vector<MeshUse>> AutoPlanPass::getUses() {
   ModuleOp model = getOperation();
+  auto reportTooLarge = [&]() {
+    return model.emitError("plans are searched for at most ")
+           << kMaxRanks << " ranks";
+  };
   if (mesh.empty() == (ranks == 0))
     return model.emitError("tp-auto-plan needs either the option 'ranks', or "
                            "'mesh', as in mesh=dp=2,tp=4");
   if (!mesh.empty()) {
     std::string axes, styles;
+    int64_t numRanks = 1;
     for (StringRef axis : llvm::split(mesh, ',')) {
       auto [name, size] = axis.split('=');
       int64_t number;
@@ -97,6 +110,9 @@ FailureOr<std::vector<MeshUse>> AutoPlanPass::getUses() {
         return model.emitError("the option 'mesh' needs NAME=SIZE for each "
                                "dimension, as in mesh=dp=2,tp=4; found '")
                << axis << "'";
+      if (number > kMaxRanks / numRanks)
+        return reportTooLarge();
+      numRanks *= number;
       StringRef comma = axes.empty() ? "" : ", ";
       axes += (comma + name + ": " + size).str();
       styles += (comma + name + ": ddp").str();
@@ -111,6 +127,8 @@ FailureOr<std::vector<MeshUse>> AutoPlanPass::getUses() {
   if (ranks < 1)
     return model.emitError("the option 'ranks' must be at least 1, not ")
            << int64_t(ranks);
+  if (ranks > kMaxRanks)
+    return reportTooLarge();
   std::vector<MeshUse> uses;
   for (int64_t data = 1; data <= ranks; ++data) {
     if (ranks % data)
@@ -160,7 +178,7 @@ bool AutoPlanPass::isBetter(const Candidate &a, const Candidate &b) const {
 /// While they are used, parameters are whole over the dimensions that split the
 /// batch, whether they are replicated there or gathered. So of what was tried
 /// with DDP instead of FSDP, the fastest and the smallest are good with FSDP.
-bool AutoPlanPass::tryLikeDDP(const MeshUse &use) {
+bool AutoPlanPass::tryEntriesOfDDP(const MeshUse &use) {
   MeshUse replicated = use;
   llvm::replace(replicated.roles, AxisRole::FSDP, AxisRole::DDP);
   if (replicated.roles == use.roles)
@@ -187,14 +205,14 @@ void AutoPlanPass::tryUse(const MeshUse &use) {
     tryPlan(use, {});
     return;
   }
-  if (tryLikeDDP(use))
+  if (tryEntriesOfDDP(use))
     return;
   ParameterPlacements before;
   for (double holding : kHoldingPrices) {
     auto placements = searchPlacements(getOperation(), use, *description,
                                        holding, searchBudget);
     if (failed(placements))
-      return;
+      break;
     if (llvm::equal(*placements, before))
       continue;
     for (StyledModules styled :
@@ -207,14 +225,15 @@ void AutoPlanPass::tryUse(const MeshUse &use) {
   improve(use);
 }
 
-/// Whether `a` fits, and is faster than `b` by more than predictions are worth.
+/// Whether `a` fits, and is worthwhile instead of `b`.
 bool AutoPlanPass::saves(const Candidate &a, const Candidate &b) const {
-  return a.cost.memoryBytes <= limit && a.cost.seconds < 0.99 * b.cost.seconds;
+  return a.cost.memoryBytes <= limit &&
+         a.cost.seconds < (1 - kWorthwhile) * b.cost.seconds;
 }
 
 /// Leaves out the entries of the best plan for `use` that cost more than they
-/// save. The search doesn't see that: it charges for what is held, or it leaves
-/// whole what a plan can't leave whole without computing it on every rank.
+/// save. The search can't see all of them, since its costs differ from those of
+/// a compiled plan.
 void AutoPlanPass::improve(const MeshUse &use) {
   std::optional<size_t> best;
   for (auto [index, candidate] : llvm::enumerate(candidates))
@@ -248,8 +267,17 @@ LogicalResult AutoPlanPass::reportNone() {
   for (const Candidate &candidate : candidates)
     if (!least || candidate.cost.memoryBytes < least->cost.memoryBytes)
       least = &candidate;
-  if (!least)
-    return getOperation().emitError("no plan can be compiled: ") << firstError;
+  if (!least) {
+    if (firstError.empty())
+      return getOperation().emitError(
+          "no plan splits anything: the model has no parameter with two "
+          "dimensions that the ranks could split, and no batch");
+    InFlightDiagnostic error =
+        getOperation().emitError("no plan can be compiled: ");
+    error << firstError;
+    error.attachNote(Location(firstErrorLoc)) << "the first error is here";
+    return error;
+  }
   return getOperation().emitError("no plan fits: the memory limit is ")
          << limit << " bytes per rank, and the plan that needs the least ("
          << least->use.describe() << ") needs " << least->cost.memoryBytes;
@@ -261,11 +289,18 @@ static SmallVector<const Candidate *>
 selectDistinct(ArrayRef<const Candidate *> ranked, size_t count) {
   SmallVector<const Candidate *> selected;
   llvm::StringMap<int64_t> leastMemory;
+  auto isListed = [&](const Candidate &candidate) {
+    return llvm::any_of(selected, [&](const Candidate *other) {
+      return candidate.cost.seconds == other->cost.seconds &&
+             candidate.cost.memoryBytes == other->cost.memoryBytes;
+    });
+  };
   for (const Candidate *candidate : ranked) {
     int64_t memory = candidate->cost.memoryBytes;
     auto [it, isNew] =
         leastMemory.try_emplace(candidate->use.describe(), memory);
-    if (selected.size() == count || (!isNew && memory >= it->second))
+    if (selected.size() == count || (!isNew && memory >= it->second) ||
+        isListed(*candidate))
       continue;
     it->second = memory;
     selected.push_back(candidate);
@@ -288,14 +323,17 @@ LogicalResult AutoPlanPass::run() {
   if (failed(read) || failed(uses) || failed(checkSizes(model)))
     return failure();
   description = std::move(*read);
-  limit = memoryLimit ? static_cast<int64_t>(memoryLimit)
+  limit = memoryLimit ? std::min<uint64_t>(memoryLimit,
+                                           std::numeric_limits<int64_t>::max())
                       : description->memoryCapacity;
   {
     // That one use of the mesh isn't possible is no error.
     ScopedDiagnosticHandler handler(&getContext(), [&](Diagnostic &diagnostic) {
       if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
-          firstError.empty())
+          firstError.empty()) {
         firstError = diagnostic.str();
+        firstErrorLoc = diagnostic.getLocation();
+      }
       return success();
     });
     for (const MeshUse &use : *uses)
@@ -311,7 +349,7 @@ LogicalResult AutoPlanPass::run() {
   llvm::stable_sort(ranked, [&](const Candidate *a, const Candidate *b) {
     return isBetter(*a, *b);
   });
-  return write(selectDistinct(ranked, 1 + alternatives));
+  return write(selectDistinct(ranked, size_t(1) + alternatives));
 }
 
 static llvm::json::Object toJSON(const plan::PlanEntry &entry) {
@@ -350,8 +388,10 @@ static llvm::json::Object toJSON(const Candidate &candidate) {
 
 LogicalResult AutoPlanPass::write(ArrayRef<const Candidate *> ranked) {
   const Candidate &best = *ranked.front();
-  std::string text = "# tp-auto-plan, predicted for " + description->name +
-                     ": " + describe(best.cost) + "\n" + best.text;
+  std::string name = description->name;
+  llvm::replace(name, '\n', ' ');
+  std::string text = "# tp-auto-plan, predicted for " + name + ": " +
+                     describe(best.cost) + "\n" + best.text;
   llvm::json::Array others;
   if (ranked.size() > 1)
     text += "# alternatives:\n";

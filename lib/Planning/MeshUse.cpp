@@ -45,9 +45,10 @@ std::vector<MeshUse> planning::getMeshUses(ArrayRef<plan::MeshAxis> mesh) {
     for (const MeshUse &use : uses)
       for (AxisRole role : {AxisRole::DDP, AxisRole::FSDP, AxisRole::Tensor}) {
         bool isData = role != AxisRole::Tensor;
+        // Nothing follows FSDP. A dimension of one rank splits nothing.
         bool isTaken = llvm::is_contained(use.roles, role) ||
                        llvm::is_contained(use.roles, AxisRole::FSDP);
-        if (isData && isTaken)
+        if (isData && (isTaken || mesh[axis].size == 1))
           continue;
         longer.push_back(use);
         longer.back().roles.push_back(role);

@@ -26,7 +26,8 @@ static const Link &getLink(const MeshUse &use, const plan::AxisSet &axes,
 }
 
 /// The placement of `sharding` over the mesh dimension `name`. A dimension that
-/// is split in parts counts as replicated: plans have no placement for that.
+/// is split in parts counts as replicated, because plans have no placement for
+/// that.
 static plan::Placement getPlacement(ShardingAttr sharding, StringRef name) {
   for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
     for (AxisRefAttr axis : axes)
@@ -45,18 +46,23 @@ FailureOr<ParameterPlacements>
 planning::searchPlacements(ModuleOp model, const MeshUse &use,
                            const Machine &machine, double holding,
                            uint64_t searchBudget) {
+  // Data parallelism leaves parameters whole while they are used, and computing
+  // and communicating both shrink with the batch. So the search is for the
+  // other dimensions alone.
   plan::AxisSet tensor = use.getTensorAxes();
+  MeshUse alone;
+  for (unsigned axis : tensor) {
+    alone.mesh.push_back(use.mesh[axis]);
+    alone.roles.push_back(AxisRole::Tensor);
+  }
   OwningOpRef<ModuleOp> copy = model.clone();
   plan::CheckedPlan plan;
   MLIRContext *context = model.getContext();
-  if (failed(plan::parsePlan(printPlan(use, {}), "auto-plan", context,
+  if (failed(plan::parsePlan(printPlan(alone, {}), "auto-plan", context,
                              plan.file)) ||
       failed(plan::checkPlan(*copy, plan)))
     return failure();
   writePlan(plan, *copy);
-  // Data parallelism has placed the parameters over its own dimensions, where
-  // they are replicated while they are used. The others are open.
-  copy->walk([](ParameterOpInterface op) { op->removeAttr(kShardingAttr); });
   inlineModules(*copy);
   dropGradientForms(*copy);
   FailureOr<MeshOp> mesh = getMesh(*copy);
@@ -73,8 +79,9 @@ planning::searchPlacements(ModuleOp model, const MeshUse &use,
   if (link.algorithm == LinkAlgorithm::Ring)
     for (unsigned axis : tensor)
       steps *= use.mesh[axis].size;
-  options.latencyBytes =
-      static_cast<int64_t>(link.latency * link.bandwidth * steps);
+  constexpr double kMaxLatencyBytes = int64_t(1) << 40;
+  options.latencyBytes = static_cast<int64_t>(
+      std::min(link.latency * link.bandwidth * steps, kMaxLatencyBytes));
   Propagation propagation(*mesh, options);
   if (failed(propagation.run(*roots)))
     return failure();

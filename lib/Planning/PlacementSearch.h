@@ -19,8 +19,7 @@ using ParameterPlacements =
 /// The placements with which the ranks of `machine` need the least time for
 /// computing and communicating in the forward pass of `model`. Holding a byte
 /// of a parameter costs as much as receiving `holding` bytes. Fails, with an
-/// error, if the mesh can't be used so: for example, if there is no batch to
-/// split.
+/// error, if the model can't be propagated.
 FailureOr<ParameterPlacements>
 searchPlacements(ModuleOp model, const MeshUse &use, const Machine &machine,
                  double holding, uint64_t searchBudget);

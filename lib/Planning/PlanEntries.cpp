@@ -43,14 +43,14 @@ public:
     }
     model.walk([&](Operation *op) {
       if (auto module = dyn_cast<ModuleOpInterface>(op))
-        modules.insert({module.getFqnAttr(), module});
+        modules[module.getFqnAttr()].push_back(module);
       else if (auto parameter = dyn_cast<ParameterOpInterface>(op))
         if (isWeight(parameter))
           weights.insert(parameter.getFqnAttr());
     });
     for (auto &[fqn, placement] : placements)
       names.push_back(fqn.str());
-    for (auto &[fqn, module] : modules)
+    for (auto &[fqn, calls] : modules)
       names.push_back(fqn.str());
   }
 
@@ -61,14 +61,15 @@ private:
   const plan::Style *findStyle(ModuleOpInterface module) const;
   bool places(const plan::Style &style, ModuleOpInterface module,
               plan::ModuleRequests &requests) const;
-  void addStyled(StringRef fqn, ModuleOpInterface module);
+  bool addStyled(StringRef fqn, ArrayRef<ModuleOpInterface> calls);
   std::vector<PlanEntry> generalize() const;
   bool matchesOnly(StringRef pattern, const llvm::StringSet<> &wanted) const;
 
   const ParameterPlacements &placements;
   FileLineColLoc loc;
   plan::MeshGroup group;
-  llvm::MapVector<StringAttr, ModuleOpInterface> modules;
+  /// The calls of each module.
+  llvm::MapVector<StringAttr, SmallVector<ModuleOpInterface, 1>> modules;
   llvm::DenseSet<StringAttr> weights;
   /// The FQNs of all parameters and modules: what patterns might match.
   std::vector<std::string> names;
@@ -142,10 +143,12 @@ static bool isFunctionResult(Value value) {
   });
 }
 
-void EntryMaker::addStyled(StringRef fqn, ModuleOpInterface module) {
-  const plan::Style *style = findStyle(module);
+/// Adds a request of a style for the module that `calls` call. Returns whether
+/// there is such a style.
+bool EntryMaker::addStyled(StringRef fqn, ArrayRef<ModuleOpInterface> calls) {
+  const plan::Style *style = findStyle(calls.front());
   if (!style)
-    return;
+    return false;
   PlanEntry entry = makeEntry(*style);
   // Without its own layout, a result would stay split, which changes the
   // program's interface.
@@ -153,13 +156,17 @@ void EntryMaker::addStyled(StringRef fqn, ModuleOpInterface module) {
     return argument.name == "output_layouts" &&
            argument.defaultText != "Replicate";
   });
-  if (hasLayout && llvm::any_of(module->getResults(), isFunctionResult)) {
+  bool givesResult = llvm::any_of(calls, [](ModuleOpInterface module) {
+    return llvm::any_of(module->getResults(), isFunctionResult);
+  });
+  if (hasLayout && givesResult) {
     YamlValue value(loc);
     value.kind = YamlValue::Kind::Scalar;
     value.text = "Replicate";
     entry.arguments.push_back({"output_layouts", loc, std::move(value)});
   }
   requests.push_back({fqn.str(), std::move(entry)});
+  return true;
 }
 
 bool EntryMaker::matchesOnly(StringRef pattern,
@@ -261,15 +268,13 @@ std::vector<PlanEntry> EntryMaker::generalize() const {
 std::vector<PlanEntry> EntryMaker::run(StyledModules which) {
   requests.clear();
   llvm::StringSet<> styled;
-  for (auto [fqn, module] : modules) {
+  for (auto &[fqn, calls] : modules) {
     bool isRepeated =
         plan::getPattern(fqn.getValue(), plan::MatchMode::Fnmatch) != fqn;
     if (which == StyledModules::None ||
-        (which == StyledModules::Repeated && !isRepeated))
+        (which == StyledModules::Numbered && !isRepeated))
       continue;
-    size_t before = requests.size();
-    addStyled(fqn, module);
-    if (requests.size() > before)
+    if (addStyled(fqn, calls))
       styled.insert(fqn.getValue());
   }
   for (auto &[fqn, placement] : placements)

@@ -13,7 +13,7 @@ namespace mlir::tp::planning {
 /// all other split weights get placements, which don't.
 enum class StyledModules {
   All,
-  Repeated, ///< those of layers, whose names have numbers
+  Numbered, ///< those whose names have numbers, as layers have
   None,
 };
 

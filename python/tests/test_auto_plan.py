@@ -140,6 +140,7 @@ class Errors(unittest.TestCase):
 
     def test_training_file(self):
         self.expect(tp.PlanError, "loss", train={"loss": "luck"})
+        self.expect(tp.PlanError, "no plan can be compiled", train={})
 
     def test_meshes(self):
         self.expect(tp.MeshError, "a mesh is", device_mesh="tp")
@@ -149,6 +150,12 @@ class Errors(unittest.TestCase):
 
     def test_inputs(self):
         self.expect(tp.InputError, "the inputs of one call", example_inputs=[IDS, IDS])
+
+    def test_arguments_of_written_plans(self):
+        plan = tp.auto_plan(make(), {"tp": 2}, example_inputs=IDS)
+        for argument in {"match": "hf"}, {"on_unmatched": "warn"}, {"loss_parallel": True}:
+            with self.subTest(**argument), self.assertRaisesRegex(tp.PlanError, f"{next(iter(argument))} can't be given"):
+                tp.parallelize_module(make(), plan.mesh, plan, **argument)
 
     def test_another_mesh(self):
         plan = tp.auto_plan(make(), {"tp": 2}, example_inputs=IDS)

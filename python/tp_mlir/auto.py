@@ -25,7 +25,7 @@ _VALUE = re.compile(r"[\w./:+-]+")
 
 def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_inputs: Any, memory_limit: str | int | None = None,
               machine: str = "cpu", train: Mapping[str, Any] | None = None, alternatives: int = 5) -> AutoPlan:
-    """The plan with the least predicted time whose ranks have enough memory. The module isn't changed.
+    """The fastest plan of those that are tried, by predicted time, whose ranks have enough memory. The module isn't changed.
 
         plan = tp.auto_plan(model, {"tp": 2}, example_inputs=(ids,), memory_limit="80GB")
         print(plan)
@@ -65,7 +65,7 @@ def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_input
     program = capture(module, args, kwargs, is_step=train is not None).program
     text = " ".join(f"{name}={value}" for name, value in options.items())
     try:
-        outputs = program.clone().run_pipeline(f"builtin.module(tp-auto-plan{{{text}}})", files={"train": json.dumps(train)} if train else {},
+        outputs = program.clone().run_pipeline(f"builtin.module(tp-auto-plan{{{text}}})", files={} if train is None else {"train": json.dumps(train)},
                                                outputs=["plan", "report"])
     except CompileError as error:
         messages = [diagnostic.message for diagnostic in error.diagnostics if diagnostic.severity == "error"]
@@ -87,7 +87,7 @@ def _read(report: Mapping[str, Any], place: Place) -> AutoPlan:
     """The plan that a member of tp-auto-plan's report describes."""
     axes = report["axes"]
     mesh = read_mesh({axis["name"]: axis["size"] for axis in axes})
-    calls: list[TensorCall | DataCall] = [DataCall(mesh[axis["name"]], axis["role"], None, {}, place)
+    calls: list[TensorCall | DataCall] = [DataCall(mesh[axis["name"]], axis["role"], None, {}, place, is_found=True)
                                           for axis in axes if axis["role"] != "tensor"]
     if tensor := tuple(axis["name"] for axis in axes if axis["role"] == "tensor"):
         entries = [Entry(entry["pattern"], entry["placements"] if "placements" in entry else

@@ -139,7 +139,7 @@ class Dispatcher:
     def _shard(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sharded:
         plan, settings = self.write_plan(module)
         return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), plan, settings.options,
-                     quiet=settings.is_quiet)
+                     is_found=settings.is_found)
 
     def _add(self, module: torch.nn.Module, programs: Mapping[Any, Sharded]) -> None:
         bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.write_plan(module)[1].cpu)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # What names of values consist of. Other characters would end a pass's option.
 _NAME = re.compile(r"[\w.:/#\[\]-]+")
+# Findings of lint end with the check's name.
+_LINT = re.compile(r" \[[a-z-]+\]$")
 _is_negative = torch.Tensor.is_neg
 _forks = 0  # how often this process is the child of a fork
 
@@ -57,11 +59,12 @@ class Sharded:
 
 
 def shard(captured: Captured, plan: PlanText, options: Mapping[str, Any], *, files: Mapping[str, str | bytes] | None = None,
-          quiet: bool = False) -> Sharded:
+          quiet: bool = False, is_found: bool = False) -> Sharded:
     """Applies a plan.
 
     :param options: those of tp-parallelize, by Python's names.
     :param quiet: whether warnings about the plan have been given before.
+    :param is_found: whether auto_plan has made the plan: what lint has to say isn't news.
     :raises PlanError: the plan doesn't fit the model.
     :raises CompileError: something else is wrong."""
     all_options = {"plan": FILE, **translate_mapping(options)}
@@ -71,6 +74,8 @@ def shard(captured: Captured, plan: PlanText, options: Mapping[str, Any], *, fil
         raise plan.convert(error) from None
     for diagnostic in program.diagnostics:
         if diagnostic.severity == "warning" and not quiet and processes.get_rank() == 0:
+            if is_found and _LINT.search(diagnostic.message):
+                continue
             place = plan.find(diagnostic)
             text = plan.translate(str(diagnostic)).removeprefix(f"{place}: ").removeprefix("warning: ")
             warnings.warn_explicit(text, PlanWarning, place.file, place.line)

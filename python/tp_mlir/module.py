@@ -167,10 +167,10 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     """torch.distributed.tensor.parallel's function of this name, for programs instead of eager DTensors.
 
     :param module: is changed and returned.
-    :param device_mesh: one mesh dimension: a DeviceMesh, of this package or of PyTorch, or a map such as {"tp": 2}. By default
+    :param device_mesh: one mesh dimension, or the whole mesh of a plan of auto_plan: a DeviceMesh, of this package or of PyTorch, or a map such as {"tp": 2}. By default
         that of the innermost `with mesh:`.
     :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
-        placements. "auto" takes the tp_plan of a model of transformers. Or what auto_plan has found, for its mesh.
+        placements. "auto" takes the tp_plan of a model of transformers. A plan of auto_plan is one for the whole mesh.
     :param src_data_rank: under torchrun, the rank whose parameters and buffers all processes get. With None, they must be the same
         in all processes. Ranks that are threads read the same ones.
     :param example_inputs: the arguments of a call: a tuple, a dictionary of keywords, or one tensor; or a list of these, for
@@ -209,6 +209,8 @@ def _read_plan(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, cpu: str | 
     """What a plan asks for: one that is written, or one that auto_plan has found."""
     if not isinstance(plan, AutoPlan):
         calls: list[Call] = [read_calls(module, mesh, plan, **how)]
+    elif given := [name for name, value in how.items() if name in ("match", "on_unmatched", "loss_parallel") and value not in ("fnmatch", None, False)]:
+        raise PlanError(f"{', '.join(given)} can't be given for a plan that auto_plan has found", place=CallSite().place)
     elif mesh != plan.mesh:
         raise MeshError(f"the plan is for {plan.mesh!r}, not for {mesh!r}; pass plan.mesh", place=CallSite().place)
     else:
@@ -222,7 +224,8 @@ def parallelize_graph(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, c
                       options: Mapping[str, Any] | None = None, **how: Any) -> None:
     """parallelize_module for a graph that PyTorch has captured, which has lost the arguments of its modules."""
     for call in _read_plan(module, mesh, plan, cpu, options, argument="", index=sys.maxsize, **how):
-        dispatcher = _add_call(module, call)
+        _add_call(module, call)
+    dispatcher = _get_dispatcher(module)
     dispatcher.has_signatures = False
 
 

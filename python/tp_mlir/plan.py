@@ -51,7 +51,7 @@ class TensorCall:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     cpu: str | None = None
     is_found: bool = False
-    """Whether auto_plan has made it. What lint would advise has been weighed then."""
+    """Whether auto_plan has made it."""
 
 
 @dataclasses.dataclass
@@ -65,6 +65,7 @@ class DataCall:
     place: Place
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     cpu: str | None = None
+    is_found: bool = False
 
 
 Call = TensorCall | DataCall
@@ -104,8 +105,8 @@ class Settings:
 
     options: dict[str, Any]
     cpu: str
-    is_quiet: bool
-    """Whether nobody wrote the plan, so that there is nobody to advise."""
+    is_found: bool
+    """Whether auto_plan has made all of the plan. It has weighed what lint would advise."""
 
 
 def join_settings(calls: Collection[Call]) -> Settings:
@@ -119,9 +120,7 @@ def join_settings(calls: Collection[Call]) -> Settings:
                 raise PlanError(f"{name} is {value!r} here, and {known!r} at {place}; modules that are compiled together must have the same",
                                 place=call.place)
     options = {name: value for call in calls for name, value in call.options.items()}
-    is_quiet = any(isinstance(call, TensorCall) for call in calls) and all(
-        call.is_found for call in calls if isinstance(call, TensorCall))
-    return Settings(options, found["cpu"][0] if "cpu" in found else "native", is_quiet)
+    return Settings(options, found["cpu"][0] if "cpu" in found else "native", all(call.is_found for call in calls))
 
 
 def read_calls(module: torch.nn.Module, mesh: DeviceMesh, plan: Any, *, match: str = "fnmatch",

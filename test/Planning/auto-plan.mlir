@@ -2,7 +2,7 @@
 
 // RUN: rm -rf %t && mkdir %t
 
-// One example, so that there is no batch to split: Megatron's pair.
+// With few examples, the weights are split: Megatron's pair.
 // RUN: tp-opt %s --tp-auto-plan="mesh=tp=4 machine=cpu" | FileCheck %s --check-prefix=PAIR --match-full-lines
 // RUN: tp-opt %s --tp-auto-plan="ranks=4 machine=cpu" | FileCheck %s --check-prefix=PAIR --match-full-lines
 // PAIR:      # tp-auto-plan, predicted for cpu: {{.*}} ms, {{.*}} bytes per rank, 1 collective, 98304 bytes received by all ranks
@@ -29,8 +29,7 @@
 // JSON:      "memory_limit":
 // JSON:      "plan": "mesh: {tp: 4}\n
 
-// With many examples and fast links to the memory of weights, the batch is
-// split. If that needs too much memory, weights are split as well.
+// With many examples, the batch is split. If that needs too much memory, weights are split as well.
 // RUN: sed 's/tensor<4x/tensor<4096x/g' %s > %t/large.mlir
 // RUN: tp-opt %t/large.mlir --tp-auto-plan="ranks=4 machine=ethernet-100g" | FileCheck %s --check-prefix=BATCH
 // RUN: tp-opt %t/large.mlir --tp-auto-plan="ranks=4 machine=ethernet-100g memory-limit=90000000" | FileCheck %s --check-prefix=LESS

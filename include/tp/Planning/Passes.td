@@ -7,7 +7,7 @@
 include "tp/Transforms/Options.td"
 
 def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
-  let summary = "Find the parallelize plan with the least predicted time";
+  let summary = "Find a parallelize plan by predicted time and memory";
   let description = [{
     Finds a plan (docs/Plans.md) for a model on a machine (docs/Prediction.md), and prints it to the
     standard output or to `file`, with its predicted costs and those of the best alternatives as
@@ -18,16 +18,15 @@ def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
     tp-opt model.mlir --tp-auto-plan="ranks=8 machine=h100-nvlink file=plan.yaml"
     ```
 
-    The mesh is given (`mesh=dp=2,tp=4`), or all meshes of two dimensions with `ranks` ranks are
-    tried. Each mesh dimension splits the batch (`ddp` or `fsdp`) or the model's parameters. For
-    each choice, the placements of parameters are those with the least sum of computing and
-    communicating over the whole program, which is found by the search of `tp-propagate`. They are
-    written as styles, or as placements of parameters where no style says the same. Each plan that
-    results is compiled as by `tp-parallelize` and predicted. The fastest plan whose ranks need at
-    most `memory-limit` bytes wins. If the fastest placements need more memory, further ones are
-    searched with a rising price of holding parameters.
+    The mesh is given (`mesh=dp=2,tp=4`), or all meshes of one or two dimensions with `ranks` ranks
+    are tried. Each mesh dimension splits the batch (`ddp` or `fsdp`) or the model's parameters. For
+    each choice, the search of `tp-propagate` finds placements of parameters with little computing,
+    communicating and memory, for several prices of memory. They are written as styles, or as
+    placements of parameters where no style says the same. Each plan that results is compiled as by
+    `tp-parallelize` and predicted. The fastest of them whose ranks need at most `memory-limit` bytes
+    wins.
 
-    Fails, with the least memory that any plan needs, if no plan fits. Fails if the module already
+    Fails, with the least memory that any of these plans needs, if none fits. Fails if the module already
     has a `tp.mesh`, or if the mesh or the machine is wrong.
   }];
   let options = [

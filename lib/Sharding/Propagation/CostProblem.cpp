@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CostProblem.h"
-#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/PointerIntPair.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -19,8 +17,7 @@ CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
                          RepeatedLayer repeated)
     : space(space), costs(costs), maxCopyEntries(maxCopyEntries),
       domains(std::move(of)) {
-  // Parameters cost what holding them costs, so they have tables of their own.
-  DenseMap<llvm::PointerIntPair<const Domain *, 1, bool>, TableId> ownCosts;
+  DenseMap<const Domain *, TableId> ownCosts;
   // A node's copies follow it, so that in a search in the variables' order,
   // each use finds them decided.
   for (auto [index, node, domain] : llvm::enumerate(graph.nodes, domains)) {
@@ -29,16 +26,23 @@ CostProblem::CostProblem(const Graph &graph, Domains of, StrategySpace &space,
     if (index == repeated.end)
       sum.endRepeated();
     variables.push_back(sum.addVariable(domain->strategies.size()));
-    auto [it, inserted] = ownCosts.try_emplace(
-        {domain, isa_and_nonnull<ParameterOpInterface>(node.op)});
-    if (inserted) {
+    auto getTable = [&, &node = node, &domain = domain]() {
       std::vector<CommunicationCost> own;
       for (const Strategy &strategy : domain->strategies)
         own.push_back(costs.getOwn(node, strategy));
-      it->second = sum.addTable(
-          {static_cast<unsigned>(domain->strategies.size())}, std::move(own));
+      return sum.addTable({static_cast<unsigned>(domain->strategies.size())},
+                          std::move(own));
+    };
+    TableId table;
+    if (costs.dependOnOps()) {
+      table = getTable();
+    } else {
+      auto [it, inserted] = ownCosts.try_emplace(domain);
+      if (inserted)
+        it->second = getTable();
+      table = it->second;
     }
-    sum.addFactor(it->second, {variables.back()});
+    sum.addFactor(table, {variables.back()});
     for (unsigned value : node.results)
       if (value != kNoValue)
         flows.push_back(addCopies(graph.values[value]));

@@ -31,6 +31,8 @@ public:
                                ShardingAttr to) {
     return get(value, from, to, &RedistributionPlanner::getCost);
   }
+  /// Whether ops with the same candidates may cost differently.
+  bool dependOnOps() const { return options.objective; }
   /// The cost of running `node` by `strategy`.
   CommunicationCost getOwn(const Node &node, const Strategy &strategy) const;
 

@@ -46,6 +46,12 @@ static double getShare(const ShardingRule &rule, const OpSplit &split,
   return share;
 }
 
+/// Far below CommunicationCost::infinite(), so that sums stay below it.
+static int64_t toVolume(double bytes) {
+  constexpr double kMax = int64_t(1) << 45;
+  return static_cast<int64_t>(std::min(bytes, kMax));
+}
+
 int64_t TimeObjective::getVolume(Operation *op,
                                  const Strategy &strategy) const {
   if (!op)
@@ -55,7 +61,7 @@ int64_t TimeObjective::getVolume(Operation *op,
   auto [results, wholeResults] =
       countBytes(op->getResultTypes(), strategy.results, mesh);
   if (isa<ParameterOpInterface>(op))
-    return static_cast<int64_t>(holding * results * numRanks);
+    return toVolume(holding * results * numRanks);
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   if (!interface)
     return 0;
@@ -66,5 +72,5 @@ int64_t TimeObjective::getVolume(Operation *op,
   if (int64_t whole = wholeOperands + wholeResults)
     work.bytes = static_cast<int64_t>(static_cast<double>(work.bytes) *
                                       (operands + results) / whole);
-  return static_cast<int64_t>(model->getSeconds(work) * bandwidth * numRanks);
+  return toVolume(model->getSeconds(work) * bandwidth * numRanks);
 }

@@ -6,7 +6,7 @@
 // and leaving ops whole costs nothing. A search that places parameters itself
 // must weigh both. This objective adds, to the bytes that a strategy moves, the
 // bytes that the ranks could receive in the time that they compute, and a price
-// for the parameters that they hold.
+// for the parameters that they hold. What is computed in loops counts once.
 //
 //===----------------------------------------------------------------------===//
 
