@@ -14,6 +14,8 @@ StringRef tp::stringifyRole(Role role) {
     return "context";
   case Role::Rank:
     return "rank";
+  case Role::Tables:
+    return "tables";
   case Role::Input:
     return "input";
   case Role::Parameter:
@@ -47,15 +49,22 @@ SmallVector<func::FuncOp> tp::getProgramFunctions(ModuleOp module) {
   return functions;
 }
 
+std::optional<Role> tp::getRole(func::FuncOp program, unsigned number) {
+  auto attr = program.getArgAttrOfType<StringAttr>(number, kRoleAttr);
+  if (!attr)
+    return std::nullopt;
+  for (Role role : {Role::Context, Role::Rank, Role::Tables, Role::Input,
+                    Role::Parameter, Role::Output, Role::Arena, Role::Numbers})
+    if (attr.getValue() == stringifyRole(role))
+      return role;
+  return std::nullopt;
+}
+
 SmallVector<BlockArgument> tp::getArguments(func::FuncOp program, Role role) {
-  SmallVector<BlockArgument> arguments;
-  for (BlockArgument arg : program.getArguments()) {
-    auto attr =
-        program.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kRoleAttr);
-    if (attr && attr.getValue() == stringifyRole(role))
-      arguments.push_back(arg);
-  }
-  return arguments;
+  return llvm::filter_to_vector(
+      program.getArguments(), [&](BlockArgument argument) {
+        return getRole(program, argument.getArgNumber()) == role;
+      });
 }
 
 DictionaryAttr tp::getManifest(ModuleOp module) {
