@@ -155,7 +155,9 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     The pass looks for consecutive sequences of equally many ops that have the same names,
     attributes and types, compute from each other in the same way, and whose results are needed
     outside at the same places. They may differ in FQNs and in the numbers of their collectives. One
-    function takes what they read and write as buffers, and a `tprt.call` replaces each of them.
+    function takes what they read and write as buffers, and a `tprt.call` replaces each of them. A
+    call takes the buffer of a parameter, instead of a tensor, if only calls use the parameter and
+    none reads it after the call that updates it.
 
     ```mlir
     %w = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
@@ -169,9 +171,9 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
-    %2 = tprt.call @layer rank %rank ins(%0, %w : tensor<8x4xf32>, tensor<4x4xf32>)
+    %2 = tprt.call @layer rank %rank ins(%0, %arg1 : tensor<8x4xf32>, memref<4x4xf32>)
       outs(%init0 : tensor<8x4xf32>) origins ["layers.0", ""] collectives [0] -> tensor<8x4xf32>
-    %4 = tprt.call @layer rank %rank ins(%2, %v : tensor<8x4xf32>, tensor<4x4xf32>)
+    %4 = tprt.call @layer rank %rank ins(%2, %arg2 : tensor<8x4xf32>, memref<4x4xf32>)
       outs(%init1 : tensor<8x4xf32>) origins ["layers.1", ""] collectives [1] -> tensor<8x4xf32>
     ```
 

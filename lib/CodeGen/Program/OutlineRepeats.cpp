@@ -3,6 +3,7 @@
 
 #include "CodeGen/NNToLinalg/LookupLowering.h"
 #include "Origin.h"
+#include "PassBuffers.h"
 #include "RepeatedOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -451,6 +452,7 @@ private:
         return signalPassFailure();
       }
       numOutlined += Outliner(program, ranks.front()).outline(minSaved);
+      passBuffersToCalls(program);
     }
   }
 };
