@@ -92,6 +92,7 @@ llvm::json::Value tp::toJSON(Attribute attr) {
     return llvm::json::Array(numbers.asArrayRef());
   if (auto array = dyn_cast<ArrayAttr>(attr)) {
     llvm::json::Array elements;
+    elements.reserve(array.size());
     for (Attribute element : array)
       elements.push_back(toJSON(element));
     return elements;
