@@ -79,7 +79,10 @@ bool isPlain(Operation *op) {
 
 /// The discardable attributes that say what `op` computes.
 DictionaryAttr getMeaning(Operation *op) {
-  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  DictionaryAttr all = op->getDiscardableAttrDictionary();
+  if (!all.contains(kFqnAttr))
+    return all;
+  NamedAttrList attributes(all);
   attributes.erase(kFqnAttr);
   return attributes.getDictionary(op->getContext());
 }

@@ -75,8 +75,8 @@ DictionaryAttr getManifest(ModuleOp module);
 /// Sets one entry of the module's manifest.
 void setManifestEntry(ModuleOp module, StringRef name, Attribute value);
 
-/// The JSON form of strings, integers, arrays and dictionaries.
-llvm::json::Value toJSON(Attribute attr);
+/// Writes strings, numbers, arrays and dictionaries as JSON.
+void writeJSON(llvm::json::OStream &os, Attribute attr);
 
 } // namespace mlir::tp
 
