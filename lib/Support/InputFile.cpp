@@ -31,6 +31,8 @@ static StringRef describeBinary(StringRef head) {
 std::optional<ControlCharacter> tp::findControlCharacter(StringRef text) {
   for (size_t i = 0; i < text.size(); ++i) {
     unsigned char byte = text[i];
+    if (byte >= 0x20 && byte < 0x7f)
+      continue;
     bool endsLine = byte == '\n' || text.substr(i).starts_with("\r\n");
     if ((byte < 0x20 && byte != '\t' && !endsLine) || byte == 0x7f)
       return ControlCharacter{i, byte};
@@ -94,7 +96,8 @@ tp::readInput(StringRef path) {
         "of MLIR have escapes such as \\1B",
         text.take_front(found->offset).count('\n') + 1, found->code);
   auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.begin());
-  if (!llvm::isLegalUTF8String(
+  if (!llvm::isASCII(text) &&
+      !llvm::isLegalUTF8String(
           &begin, reinterpret_cast<const llvm::UTF8 *>(text.end())))
     return llvm::createStringError(
         "line %zu isn't UTF-8",

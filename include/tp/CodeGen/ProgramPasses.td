@@ -33,7 +33,8 @@ def FlattenControlFlow : Pass<"tp-flatten-control-flow", "::mlir::func::FuncOp">
     Fails at a loop whose number of iterations isn't known; if all loops together have more than
     4096 iterations; at a branch with an op that mustn't run if the condition is false; at any other
     op with control-flow regions; and at a call, which only the inliner can remove. Scalar loops and
-    branches in the bodies of linalg ops stay.
+    branches in the bodies of linalg ops stay. What was flattened is canonicalized, and equal ops are
+    merged.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
@@ -155,7 +156,9 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     The pass looks for consecutive sequences of equally many ops that have the same names,
     attributes and types, compute from each other in the same way, and whose results are needed
     outside at the same places. They may differ in FQNs and in the numbers of their collectives. One
-    function takes what they read and write as buffers, and a `tprt.call` replaces each of them.
+    function takes what they read and write as buffers, and a `tprt.call` replaces each of them. A
+    call takes the buffer of an input or parameter, instead of a tensor, if nothing updates it, or if
+    only calls use it and none reads it after the call that updates it.
 
     ```mlir
     %w = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
@@ -169,9 +172,9 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     becomes
 
     ```mlir
-    %2 = tprt.call @layer rank %rank ins(%0, %w : tensor<8x4xf32>, tensor<4x4xf32>)
+    %2 = tprt.call @layer rank %rank ins(%0, %arg1 : tensor<8x4xf32>, memref<4x4xf32>)
       outs(%init0 : tensor<8x4xf32>) origins ["layers.0", ""] collectives [0] -> tensor<8x4xf32>
-    %4 = tprt.call @layer rank %rank ins(%2, %v : tensor<8x4xf32>, tensor<4x4xf32>)
+    %4 = tprt.call @layer rank %rank ins(%2, %arg2 : tensor<8x4xf32>, memref<4x4xf32>)
       outs(%init1 : tensor<8x4xf32>) origins ["layers.1", ""] collectives [1] -> tensor<8x4xf32>
     ```
 

@@ -139,7 +139,11 @@ int64_t place(SmallVectorImpl<Buffer> &buffers) {
     Order order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
     llvm::stable_sort(order,
                       [&](unsigned x, unsigned y) { return key(x) > key(y); });
+    SmallVector<Order> tried;
     for (int attempt = 0; attempt < kMaxAttempts && best > least; ++attempt) {
+      if (llvm::is_contained(tried, order))
+        break;
+      tried.push_back(order);
       int64_t end = place(MutableArrayRef<Buffer>(buffers), order);
       if (end < best) {
         best = end;

@@ -95,24 +95,14 @@ LogicalResult CallNumbers::check(tprt::CallOp call) {
   return checkList("collectives", call.getCollectives(), counts.collectives);
 }
 
-Value CallNumbers::buildTable(OpBuilder &b, tprt::CallOp call) {
-  Location loc = call.getLoc();
+SmallVector<int64_t> CallNumbers::getNumbers(tprt::CallOp call) {
   ArrayRef<int64_t> none;
   SmallVector<int64_t> numbers(call.getOffsets().value_or(none));
   llvm::append_range(numbers, call.getMarks().value_or(none));
   llvm::append_range(numbers, call.getCollectives());
   for (const Check &check : checksOf[call.getCalleeAttr().getAttr()])
     numbers.push_back(getText(call, check));
-  MemRefType type =
-      getTableType(b, countsOf.lookup(call.getCalleeAttr().getAttr()));
-  numbers.resize(type.getNumElements(), 0);
-  OpBuilder atStart =
-      OpBuilder::atBlockBegin(call->getParentOfType<ModuleOp>().getBody());
-  auto table = memref::GlobalOp::create(
-      atStart, loc, "numbers_" + std::to_string(numTables++),
-      b.getStringAttr("private"), type, b.getI64TensorAttr(numbers),
-      /*constant=*/true, /*alignment=*/IntegerAttr());
-  return memref::GetGlobalOp::create(b, loc, type, table.getSymName());
+  return numbers;
 }
 
 void CallNumbers::setFunction(func::FuncOp function) {

@@ -4,7 +4,7 @@
 // A function with tprt::kRepeatedAttr takes a table of numbers as its last
 // argument: the offsets of its buffers, the indices of its marks, the ids of its
 // collectives, and the numbers of the texts of its index checks, which name the
-// modules. Each call passes a constant table.
+// modules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@ public:
   /// needs.
   LogicalResult extendTables(ModuleOp module);
 
-  /// The constant table that `call` passes.
-  Value buildTable(OpBuilder &b, tprt::CallOp call);
+  /// The numbers of the table that `call` passes.
+  SmallVector<int64_t> getNumbers(tprt::CallOp call);
 
   /// Sets the function that the following numbers are for.
   void setFunction(func::FuncOp function);
@@ -63,7 +63,6 @@ private:
   DenseMap<Operation *, int64_t> places; ///< of checks in their function
   std::vector<std::string> texts;
   llvm::StringMap<int64_t> textNumbers;
-  unsigned numTables = 0;
   Value table; ///< of the function; null in a program
   Counts counts;
 };

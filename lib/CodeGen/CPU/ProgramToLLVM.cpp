@@ -1,6 +1,7 @@
 //===- ProgramToLLVM.cpp - The LLVM dialect and the exported entry --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CallBuffers.h"
 #include "CodeGen/Loops/BFloat16Bits.h"
 #include "RuntimeABI.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -22,6 +23,7 @@
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
+#include <map>
 
 namespace mlir::tp {
 #define GEN_PASS_DEF_CONVERTPROGRAMTOLLVM
@@ -37,10 +39,27 @@ namespace {
 struct Program {
   std::string name;
   SmallVector<int64_t> ranks;
-  /// How many arguments have each role.
-  size_t inputs, parameters, outputs;
-  bool hasArena;
+  /// The arguments: what each is, and its place in the table of such buffers.
+  SmallVector<std::pair<Role, int64_t>> arguments;
 };
+
+/// What the arguments of `program` are; fails if that isn't known of one.
+FailureOr<SmallVector<std::pair<Role, int64_t>>>
+describeArguments(func::FuncOp program) {
+  SmallVector<std::pair<Role, int64_t>> arguments;
+  std::map<Role, int64_t> counts;
+  for (unsigned i = 0; i < program.getNumArguments(); ++i) {
+    std::optional<Role> role = getRole(program, i);
+    if (!role || *role == Role::Numbers)
+      return program.emitError("argument ")
+             << i << " has no '" << kRoleAttr << "' of a program's argument";
+    int64_t place = counts[*role]++;
+    if (auto attr = program.getArgAttrOfType<IntegerAttr>(i, kPlaceAttr))
+      place = attr.getInt();
+    arguments.push_back({*role, place});
+  }
+  return arguments;
+}
 
 /// LLVM's attributes of a function that isn't optimized.
 ArrayAttr getUnoptimized(Builder &b) {
@@ -85,25 +104,60 @@ private:
   Block *buildCall(const Program &program) {
     auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(program.name);
     Block *block = b.createBlock(&entry.getBody(), entry.getBody().end());
-    SmallVector<Value> arguments{entry.getArgument(0), entry.getArgument(1)};
-    appendTable(arguments, entry.getArgument(2), program.inputs);
-    appendTable(arguments, entry.getArgument(3), program.parameters);
-    appendTable(arguments, entry.getArgument(4), program.outputs);
-    if (program.hasArena)
-      arguments.push_back(entry.getArgument(5));
+    SmallVector<Value> arguments;
+    for (auto [role, place] : program.arguments)
+      arguments.push_back(buildArgument(role, place));
     Value status =
         LLVM::CallOp::create(b, callee.getLoc(), callee, arguments).getResult();
     LLVM::ReturnOp::create(b, callee.getLoc(), status);
     return block;
   }
 
-  void appendTable(SmallVectorImpl<Value> &arguments, Value table,
-                   size_t size) {
-    for (size_t i = 0; i < size; ++i) {
-      Value slot = LLVM::GEPOp::create(b, entry.getLoc(), ptr, ptr, table,
-                                       LLVM::GEPArg(static_cast<int32_t>(i)));
-      arguments.push_back(LLVM::LoadOp::create(b, entry.getLoc(), ptr, slot));
+  Value buildArgument(Role role, int64_t place) {
+    switch (role) {
+    case Role::Context:
+      return entry.getArgument(0);
+    case Role::Rank:
+      return entry.getArgument(1);
+    case Role::Tables:
+      return buildTables();
+    case Role::Input:
+      return load(entry.getArgument(2), place);
+    case Role::Parameter:
+      return load(entry.getArgument(3), place);
+    case Role::Output:
+      return load(entry.getArgument(4), place);
+    case Role::Arena:
+      return entry.getArgument(5);
+    case Role::Numbers:
+      break;
     }
+    llvm_unreachable("no argument of a program");
+  }
+
+  /// The addresses of the tables, as AddressTable numbers them.
+  Value buildTables() {
+    Location loc = entry.getLoc();
+    Value count = LLVM::ConstantOp::create(
+        b, loc, b.getI64IntegerAttr(kNumAddressTables));
+    Value tables =
+        LLVM::AllocaOp::create(b, loc, ptr, ptr, count, /*alignment=*/8);
+    for (auto [table, argument] : {std::pair(AddressTable::Inputs, 2),
+                                   std::pair(AddressTable::Parameters, 3),
+                                   std::pair(AddressTable::Outputs, 4)})
+      LLVM::StoreOp::create(b, loc, entry.getArgument(argument),
+                            getSlot(tables, static_cast<int32_t>(table)));
+    return tables;
+  }
+
+  Value getSlot(Value table, int32_t place) {
+    return LLVM::GEPOp::create(b, entry.getLoc(), ptr, ptr, table,
+                               LLVM::GEPArg(place));
+  }
+
+  Value load(Value table, int64_t place) {
+    return LLVM::LoadOp::create(b, entry.getLoc(), ptr,
+                                getSlot(table, static_cast<int32_t>(place)));
   }
 
   ModuleOp module;
@@ -137,6 +191,42 @@ void buildRangeFunction(LLVM::LLVMFuncOp function) {
   LLVM::ReturnOp::create(b, loc, ValueRange());
 }
 
+/// i32 layer_call(context, rank, tables, numbers): calls the layer with the
+/// addresses that the numbers describe (CallBuffers.h), and the rest of these.
+void buildCallFunction(LLVM::LLVMFuncOp function) {
+  auto layer = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      function, function->getAttrOfType<FlatSymbolRefAttr>(kCallOfAttr));
+  function->removeAttr(kCallOfAttr);
+  function.setLinkage(LLVM::Linkage::Internal);
+  Location loc = function.getLoc();
+  OpBuilder b(function.getContext());
+  function.setPassthroughAttr(b.getStrArrayAttr({"noinline"}));
+  Block *body = function.addEntryBlock(b);
+  b.setInsertionPointToStart(body);
+  Value tables = body->getArgument(2), numbers = body->getArgument(3);
+  auto ptr = LLVM::LLVMPointerType::get(b.getContext());
+  Type i64 = b.getI64Type();
+  auto getAddress = [&](Type element, Value base, LLVM::GEPArg index) {
+    return LLVM::GEPOp::create(b, loc, ptr, element, base, index);
+  };
+  auto load = [&](Type type, Value base, LLVM::GEPArg index) {
+    return LLVM::LoadOp::create(b, loc, type, getAddress(type, base, index));
+  };
+  SmallVector<Value> arguments(body->getArguments().take_front(2));
+  int32_t next = 0;
+  while (arguments.size() + 1 < layer.getNumArguments()) {
+    Value table = load(i64, numbers, next),
+          place = load(i64, numbers, next + 1),
+          bytes = load(i64, numbers, next + 2);
+    Value base = load(ptr, load(ptr, tables, table), place);
+    arguments.push_back(getAddress(b.getI8Type(), base, bytes));
+    next += kNumbersPerBuffer;
+  }
+  arguments.push_back(getAddress(i64, numbers, next));
+  Value status = LLVM::CallOp::create(b, loc, layer, arguments).getResult();
+  LLVM::ReturnOp::create(b, loc, status);
+}
+
 class ConvertProgramToLLVM
     : public tp::impl::ConvertProgramToLLVMBase<ConvertProgramToLLVM> {
   void runOnOperation() override {
@@ -144,13 +234,13 @@ class ConvertProgramToLLVM
     SmallVector<Program> programs;
     for (func::FuncOp program : getEntryPrograms(module)) {
       auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+      auto arguments = describeArguments(program);
+      if (failed(arguments))
+        return signalPassFailure();
       programs.push_back(
           {program.getName().str(),
            ranks ? llvm::to_vector(ranks.asArrayRef()) : SmallVector<int64_t>(),
-           getArguments(program, Role::Input).size(),
-           getArguments(program, Role::Parameter).size(),
-           getArguments(program, Role::Output).size(),
-           !getArguments(program, Role::Arena).empty()});
+           std::move(*arguments)});
     }
     if (programs.empty()) {
       module.emitError("there is no function '@main'");
@@ -189,9 +279,12 @@ class ConvertProgramToLLVM
     if (failed(applyFullConversion(module, target, std::move(patterns))))
       return signalPassFailure();
     replaceBFloat16ByBits(module);
-    for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
       if (function->hasAttr(kRangeOfAttr))
         buildRangeFunction(function);
+      if (function->hasAttr(kCallOfAttr))
+        buildCallFunction(function);
+    }
     EntryBuilder(module).build(programs);
   }
 
@@ -212,10 +305,14 @@ class ConvertProgramToLLVM
                                            ? getUnoptimized(b)
                                            : b.getStrArrayAttr({"noinline"}));
       function->removeAttr(tprt::kRepeatedAttr);
+      SmallVector<DictionaryAttr> attributes;
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-        function.removeArgAttr(i, kRoleAttr);
-        function.removeArgAttr(i, kNameAttr);
+        NamedAttrList named(function.getArgAttrDict(i));
+        for (StringRef name : {kRoleAttr, kPlaceAttr, kNameAttr})
+          named.erase(name);
+        attributes.push_back(named.getDictionary(&getContext()));
       }
+      function.setAllArgAttrs(attributes);
     }
     for (func::FuncOp program : programs) {
       program->removeAttr(kRanksAttr);

@@ -1,6 +1,7 @@
 //===- TPRTToCalls.cpp - Calls of the runtime -----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "CallBuffers.h"
 #include "CallNumbers.h"
 #include "CodeGen/Loops/Buffers.h"
 #include "RuntimeABI.h"
@@ -53,6 +54,7 @@ class ConvertTPRTToCalls
     SmallVector<BlockArgument> arenas = getArguments(program, Role::Arena);
     arena = arenas.empty() ? Value() : arenas.front();
     numbers.setFunction(program);
+    buffers.setProgram(b, program, arena);
 
     // The ops to lower. Calls in loops pass their status out of the loops.
     SmallVector<Operation *> ops;
@@ -151,15 +153,23 @@ class ConvertTPRTToCalls
          {context, numbers.getMark(b, loc, op.getIndex())});
   }
 
+  /// Calls the function through one that loads the buffers' addresses.
   Value lower(OpBuilder &b, tprt::CallOp op) {
     Location loc = op.getLoc();
-    SmallVector<Value> operands{context};
-    llvm::append_range(operands, op->getOperands());
-    if (arena)
-      operands.push_back(arena);
-    operands.push_back(numbers.buildTable(b, op));
-    return func::CallOp::create(b, loc, op.getCallee(), i32, operands)
-        .getResult(0);
+    SmallVector<int64_t> list = buffers.describe(op);
+    llvm::append_range(list, numbers.getNumbers(op));
+    list.resize(std::max<size_t>(list.size(), 1)); // a global isn't empty
+    Value table = getConstantAddress(b, loc, "numbers_",
+                                     LLVM::LLVMArrayType::get(i64, list.size()),
+                                     b.getI64TensorAttr(list));
+    Value rank = arith::IndexCastOp::create(b, loc, i64, op.getRank());
+    LLVM::LLVMFuncOp callee =
+        declare(b, loc, op.getCallee(), "_call", kCallOfAttr,
+                LLVM::LLVMFunctionType::get(i32, {ptr, i64, ptr, ptr}));
+    return LLVM::CallOp::create(
+               b, loc, callee,
+               ValueRange{context, rank, buffers.getTables(), table})
+        .getResult();
   }
 
   template <typename OpT, typename Type>
@@ -237,28 +247,30 @@ class ConvertTPRTToCalls
   Value lower(OpBuilder &b, tprt::ParallelOp op) {
     Location loc = op.getLoc();
     storeArguments(b, loc, op.getArguments());
-    Value function = LLVM::AddressOfOp::create(
-        b, loc, ptr, getRangeFunction(b, loc, op.getKernel()));
+    LLVM::LLVMFuncOp range =
+        declare(b, loc, op.getKernel(), "_range", kRangeOfAttr,
+                getRuntimeType(b, tprt_range_function()));
+    Value function = LLVM::AddressOfOp::create(b, loc, range);
     return call(b, loc, TPRT_FUNCTION(tprt_parallel),
                 {context, function, argumentValues,
                  constant(b, loc, i64, op.getCount()),
                  constant(b, loc, i64, op.getNanoseconds())});
   }
 
-  /// Declares the tprt_range_function of a kernel. Its body consists of LLVM
-  /// ops; `convert-program-to-llvm` adds it.
-  StringRef getRangeFunction(OpBuilder &b, Location loc, StringRef kernel) {
+  /// Declares a function that calls `callee` with arguments that it loads. Its
+  /// body consists of LLVM ops; `convert-program-to-llvm` adds it.
+  LLVM::LLVMFuncOp declare(OpBuilder &b, Location loc, StringRef callee,
+                           StringRef suffix, StringRef attribute,
+                           LLVM::LLVMFunctionType type) {
     ModuleOp module = getOperation();
-    std::string name = (kernel + "_range").str();
-    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
-    if (!function) {
-      OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
-      function = LLVM::LLVMFuncOp::create(
-          atEnd, loc, name, getRuntimeType(b, tprt_range_function()));
-      function->setAttr(kRangeOfAttr,
-                        FlatSymbolRefAttr::get(b.getContext(), kernel));
-    }
-    return function.getName();
+    std::string name = (callee + suffix).str();
+    if (auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
+      return function;
+    OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
+    auto function = LLVM::LLVMFuncOp::create(atEnd, loc, name, type);
+    function->setAttr(attribute,
+                      FlatSymbolRefAttr::get(b.getContext(), callee));
+    return function;
   }
 
   Value lower(OpBuilder &b, gpu::LaunchFuncOp op) {
@@ -545,12 +557,14 @@ class ConvertTPRTToCalls
     b.setInsertionPointToEnd(exit);
     func::ReturnOp::create(b, program.getLoc(), exit->getArgument(0));
     program.setType(b.getFunctionType(program.getArgumentTypes(), i32));
+    buffers.eraseUnusedArguments(program);
   }
 
   Type ptr, i32, i64;
   /// Of the function that is converted; the arena may be null.
   Value context, argumentValues, argumentTable, arena;
   CallNumbers numbers;
+  CallBuffers buffers;
   DenseMap<std::pair<Type, Attribute>, LLVM::GlobalOp> constants;
 };
 

@@ -108,6 +108,10 @@ private:
 struct MarkedOp {
   Operation *op;
   Work work;
+  SmallVector<Origin> origins;
+
+  MarkedOp(Operation *op, Work work)
+      : op(op), work(std::move(work)), origins(getOrigins(op)) {}
 };
 
 class InsertProfileMarks
@@ -132,7 +136,7 @@ class InsertProfileMarks
             marks.push_back(getEntry(describe(each, call)));
           call.setMarks(marks);
         } else if (std::optional<Work> work = getWork(&op)) {
-          insertMark(&op, getEntry(describe({&op, *work}, {})));
+          insertMark(&op, getEntry(describe(MarkedOp(&op, *work), {})));
         }
       }
     }
@@ -175,7 +179,7 @@ class InsertProfileMarks
     SmallVector<MarkedOp> marked;
     for (Operation &op : function.getBody().front())
       if (std::optional<Work> work = getWork(&op))
-        marked.push_back({&op, *work});
+        marked.emplace_back(&op, *work);
     return marked;
   }
 
@@ -256,11 +260,11 @@ class InsertProfileMarks
 
   /// The entry of an op of a program, or of a function that `call` calls.
   DictionaryAttr describe(const MarkedOp &marked, tprt::CallOp call) {
-    const auto &[op, work] = marked;
+    const Work &work = marked.work;
     Builder b(&getContext());
     StringRef fqn;
     SmallVector<StringRef> names;
-    for (Origin origin : getOrigins(op)) {
+    for (Origin origin : marked.origins) {
       if (call &&
           static_cast<size_t>(origin.position) < call.getOrigins().size())
         origin.fqn =

@@ -60,10 +60,9 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   // One function of straight-line code.
   pm.addPass(createInlineModules());
   pm.addPass(createDropGradientForms());
-  pm.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  pm.addPass(createInlineCalls());
   cleanUp();
   pm.addNestedPass<func::FuncOp>(createFlattenControlFlow());
-  cleanUp();
 
   // nn, tosa and tp ops → linalg and runtime ops.
   pm.addPass(createLocateOrigins());

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/Dialect/TP/TP.h"
 
@@ -26,9 +28,17 @@ class FlattenControlFlow
     : public tp::impl::FlattenControlFlowBase<FlattenControlFlow> {
   void runOnOperation() override {
     numIterations = 0;
+    isFlattened = false;
     for (Block &block : getOperation().getBody())
       if (failed(flatten(block)))
         return signalPassFailure();
+    if (!isFlattened)
+      return;
+    OpPassManager cleanUp(func::FuncOp::getOperationName());
+    cleanUp.addPass(createCanonicalizerPass());
+    cleanUp.addPass(createCSEPass());
+    if (failed(runPipeline(cleanUp, getOperation())))
+      signalPassFailure();
   }
 
   /// Flattens the loops and branches in `block`, innermost first.
@@ -50,6 +60,7 @@ class FlattenControlFlow
         for (Block &inner : region)
           if (failed(flatten(inner)))
             return failure();
+      isFlattened = true;
       if (auto loop = dyn_cast<scf::ForOp>(op)) {
         if (failed(unroll(loop)))
           return failure();
@@ -113,6 +124,7 @@ class FlattenControlFlow
   }
 
   int64_t numIterations = 0;
+  bool isFlattened = false;
 };
 
 } // namespace

@@ -14,6 +14,8 @@ StringRef tp::stringifyRole(Role role) {
     return "context";
   case Role::Rank:
     return "rank";
+  case Role::Tables:
+    return "tables";
   case Role::Input:
     return "input";
   case Role::Parameter:
@@ -47,15 +49,22 @@ SmallVector<func::FuncOp> tp::getProgramFunctions(ModuleOp module) {
   return functions;
 }
 
+std::optional<Role> tp::getRole(func::FuncOp program, unsigned number) {
+  auto attr = program.getArgAttrOfType<StringAttr>(number, kRoleAttr);
+  if (!attr)
+    return std::nullopt;
+  for (Role role : {Role::Context, Role::Rank, Role::Tables, Role::Input,
+                    Role::Parameter, Role::Output, Role::Arena, Role::Numbers})
+    if (attr.getValue() == stringifyRole(role))
+      return role;
+  return std::nullopt;
+}
+
 SmallVector<BlockArgument> tp::getArguments(func::FuncOp program, Role role) {
-  SmallVector<BlockArgument> arguments;
-  for (BlockArgument arg : program.getArguments()) {
-    auto attr =
-        program.getArgAttrOfType<StringAttr>(arg.getArgNumber(), kRoleAttr);
-    if (attr && attr.getValue() == stringifyRole(role))
-      arguments.push_back(arg);
-  }
-  return arguments;
+  return llvm::filter_to_vector(
+      program.getArguments(), [&](BlockArgument argument) {
+        return getRole(program, argument.getArgNumber()) == role;
+      });
 }
 
 DictionaryAttr tp::getManifest(ModuleOp module) {
@@ -70,25 +79,30 @@ void tp::setManifestEntry(ModuleOp module, StringRef name, Attribute value) {
   module->setAttr(kManifestAttr, manifest.getDictionary(module.getContext()));
 }
 
-llvm::json::Value tp::toJSON(Attribute attr) {
+void tp::writeJSON(llvm::json::OStream &os, Attribute attr) {
   if (auto string = dyn_cast<StringAttr>(attr))
-    return llvm::json::fixUTF8(string.getValue());
+    return os.value(llvm::json::fixUTF8(string.getValue()));
   if (auto boolean = dyn_cast<BoolAttr>(attr))
-    return boolean.getValue();
+    return os.value(boolean.getValue());
   if (auto integer = dyn_cast<IntegerAttr>(attr))
-    return integer.getInt();
+    return os.value(integer.getInt());
   if (auto number = dyn_cast<FloatAttr>(attr))
-    return number.getValueAsDouble();
+    return os.value(number.getValueAsDouble());
   if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attr))
-    return llvm::json::Array(numbers.asArrayRef());
-  if (auto array = dyn_cast<ArrayAttr>(attr)) {
-    llvm::json::Array elements;
-    for (Attribute element : array)
-      elements.push_back(toJSON(element));
-    return elements;
-  }
-  llvm::json::Object object;
-  for (NamedAttribute entry : cast<DictionaryAttr>(attr))
-    object[entry.getName().getValue()] = toJSON(entry.getValue());
-  return object;
+    return os.array([&] {
+      for (int64_t number : numbers.asArrayRef())
+        os.value(number);
+    });
+  if (auto array = dyn_cast<ArrayAttr>(attr))
+    return os.array([&] {
+      for (Attribute element : array)
+        writeJSON(os, element);
+    });
+  os.object([&] {
+    for (NamedAttribute entry : cast<DictionaryAttr>(attr)) {
+      os.attributeBegin(entry.getName().getValue());
+      writeJSON(os, entry.getValue());
+      os.attributeEnd();
+    }
+  });
 }

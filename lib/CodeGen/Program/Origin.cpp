@@ -16,19 +16,6 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-void tp::addOriginToLocation(Operation *op, int64_t position) {
-  Builder b(op->getContext());
-  auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
-  bool isOurs = isa_and_present<nn::NNDialect>(op->getDialect());
-  StringRef name =
-      isOurs ? op->getName().stripDialect() : op->getName().getStringRef();
-  auto origin =
-      b.getDictionaryAttr({{"fqn", fqn ? fqn : b.getStringAttr("")},
-                           {"op", b.getStringAttr(name)},
-                           {"position", b.getI64IntegerAttr(position)}});
-  op->setLoc(FusedLoc::get(op->getContext(), {op->getLoc()}, origin));
-}
-
 Location tp::getLocationOfAll(Operation *op) {
   llvm::SmallSetVector<Location, 8> locations;
   op->walk([&](Operation *inner) { locations.insert(inner->getLoc()); });
@@ -64,12 +51,40 @@ namespace {
 
 class LocateOrigins : public tp::impl::LocateOriginsBase<LocateOrigins> {
   void runOnOperation() override {
+    Builder b(&getContext());
+    fqnKey = b.getStringAttr("fqn");
+    opKey = b.getStringAttr("op");
+    positionKey = b.getStringAttr("position");
+    noFqn = b.getStringAttr("");
+    names.clear();
     for (func::FuncOp program : getEntryPrograms(getOperation())) {
       int64_t position = 0;
       for (Operation &op : program.getOps())
-        addOriginToLocation(&op, position++);
+        addOrigin(b, &op, position++);
     }
   }
+
+  /// Adds `op`, at `position` of its program, to its own location.
+  void addOrigin(Builder &b, Operation *op, int64_t position) {
+    auto fqn = op->getAttrOfType<StringAttr>(kFqnAttr);
+    auto origin = DictionaryAttr::getWithSorted(
+        &getContext(), {{fqnKey, fqn ? fqn : noFqn},
+                        {opKey, getShortName(b, op)},
+                        {positionKey, b.getI64IntegerAttr(position)}});
+    op->setLoc(FusedLoc::get(&getContext(), {op->getLoc()}, origin));
+  }
+
+  StringAttr getShortName(Builder &b, Operation *op) {
+    StringAttr &name = names[op->getName()];
+    if (!name)
+      name = isa_and_present<nn::NNDialect>(op->getDialect())
+                 ? b.getStringAttr(op->getName().stripDialect())
+                 : op->getName().getIdentifier();
+    return name;
+  }
+
+  StringAttr fqnKey, opKey, positionKey, noFqn;
+  DenseMap<OperationName, StringAttr> names; ///< that origins have
 };
 
 } // namespace

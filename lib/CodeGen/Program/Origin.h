@@ -21,9 +21,6 @@ struct Origin {
   StringRef op;     ///< its name, "rms_norm"; other dialects' with the prefix
 };
 
-/// Adds `op`, at `position` of its program, to its own location.
-void addOriginToLocation(Operation *op, int64_t position);
-
 /// One location that joins those of `op` and of all ops inside.
 Location getLocationOfAll(Operation *op);
 

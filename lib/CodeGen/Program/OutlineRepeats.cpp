@@ -3,6 +3,7 @@
 
 #include "CodeGen/NNToLinalg/LookupLowering.h"
 #include "Origin.h"
+#include "PassBuffers.h"
 #include "RepeatedOps.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -78,7 +79,10 @@ bool isPlain(Operation *op) {
 
 /// The discardable attributes that say what `op` computes.
 DictionaryAttr getMeaning(Operation *op) {
-  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  DictionaryAttr all = op->getDiscardableAttrDictionary();
+  if (!all.contains(kFqnAttr))
+    return all;
+  NamedAttrList attributes(all);
   attributes.erase(kFqnAttr);
   return attributes.getDictionary(op->getContext());
 }
@@ -451,6 +455,7 @@ private:
         return signalPassFailure();
       }
       numOutlined += Outliner(program, ranks.front()).outline(minSaved);
+      passBuffersToCalls(program);
     }
   }
 };

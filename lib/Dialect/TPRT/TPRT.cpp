@@ -381,6 +381,13 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return diagnostic;
 }
 
+LogicalResult CallOp::verify() {
+  for (Type type : getUpdated().getTypes())
+    if (isa<MemRefType>(type) != updatesBuffers())
+      return emitOpError("updates tensors and buffers");
+  return success();
+}
+
 /// `buffer` without a layout, if it is dense and begins at its base; else null.
 static Value castToPlain(RewriterBase &rewriter, Location loc, Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -404,6 +411,10 @@ CallOp::bufferize(RewriterBase &rewriter,
   SmallVector<Value> operands{getRank()}, results;
   SmallVector<std::pair<Value, Value>> copies;
   for (OpOperand &operand : getOperation()->getOpOperands().drop_front()) {
+    if (isa<MemRefType>(operand.get().getType())) {
+      operands.push_back(operand.get());
+      continue;
+    }
     FailureOr<Value> buffer =
         getBuffer(rewriter, operand.get(), options, state);
     if (failed(buffer))

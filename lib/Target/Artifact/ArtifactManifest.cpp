@@ -185,16 +185,46 @@ checkConstants(const ProgramManifest &program,
   return llvm::Error::success();
 }
 
+/// What a program has beside its parameters; `indices` are those of the
+/// parameters in the artifact's list.
+static void writeProgram(llvm::json::OStream &os, const Targets &targets,
+                         const ProgramManifest &program, size_t number,
+                         ArrayRef<size_t> indices) {
+  auto writeEntry = [&](StringRef key) {
+    os.attributeBegin(key);
+    writeJSON(os, program.manifest.get(key));
+    os.attributeEnd();
+  };
+  os.object([&] {
+    writeEntry("arena_bytes");
+    writeEntry("collectives");
+    if (!targets.architectures.empty())
+      os.attribute("device_code", getDeviceCodeName(number));
+    os.attributeArray("entries", [&] {
+      for (size_t cpu = 0; cpu < targets.machines.size(); ++cpu)
+        os.value(getEntryName(number, cpu, targets));
+    });
+    writeEntry("inputs");
+    os.attribute("name", program.name);
+    writeEntry("ops");
+    writeEntry("outputs");
+    os.attributeArray("parameters", [&] {
+      for (size_t index : indices)
+        os.value(index);
+    });
+    writeEntry("right_operands");
+  });
+}
+
 llvm::Expected<std::string>
 tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
   llvm::MapVector<StringAttr, SharedParameter> parameters;
-  llvm::json::Array described;
+  SmallVector<SmallVector<size_t>> indices(programs.size());
   for (auto [i, program] : llvm::enumerate(programs)) {
     const auto &[name, manifest] = program;
     for (const ProgramManifest &other : programs.take_front(i))
       if (llvm::Error error = checkPair(other, program))
         return std::move(error);
-    llvm::json::Array indices;
     for (auto tensor :
          manifest.getAs<ArrayAttr>("parameters").getAsRange<DictionaryAttr>()) {
       auto fqn = tensor.getAs<StringAttr>("name");
@@ -204,34 +234,36 @@ tp::writeManifest(ArrayRef<ProgramManifest> programs, const Targets &targets) {
         shared.updatedBy = name;
       if (llvm::Error error = join(shared, tensor, name))
         return std::move(error);
-      indices.push_back(entry - parameters.begin());
+      indices[i].push_back(entry - parameters.begin());
     }
-    llvm::json::Array entries;
-    for (size_t cpu = 0; cpu < targets.machines.size(); ++cpu)
-      entries.push_back(getEntryName(i, cpu, targets));
-    llvm::json::Object object{{"name", name},
-                              {"entries", std::move(entries)},
-                              {"parameters", std::move(indices)}};
-    if (!targets.architectures.empty())
-      object["device_code"] = getDeviceCodeName(i);
-    for (StringRef key : {"arena_bytes", "inputs", "outputs", "right_operands",
-                          "collectives", "ops"})
-      object[key] = toJSON(manifest.get(key));
-    described.push_back(std::move(object));
   }
   for (const ProgramManifest &program : programs)
     if (llvm::Error error = checkConstants(program, parameters))
       return std::move(error);
-  llvm::json::Array tensors;
-  for (auto &[fqn, parameter] : parameters)
-    tensors.push_back(toJSON(parameter.tensor));
+
+  // Keys come in the order of the alphabet.
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::json::OStream os(stream);
   DictionaryAttr first = programs.front().manifest;
-  llvm::json::Object manifest{{"schema", TPRT_MANIFEST_SCHEMA},
-                              {"producer", "tp-mlir " TP_VERSION},
-                              {"target", describeTarget(targets)},
-                              {"mesh", toJSON(first.get("mesh"))},
-                              {"world_size", toJSON(first.get("world_size"))},
-                              {"parameters", std::move(tensors)},
-                              {"programs", std::move(described)}};
-  return llvm::to_string(llvm::json::Value(std::move(manifest)));
+  os.object([&] {
+    os.attributeBegin("mesh");
+    writeJSON(os, first.get("mesh"));
+    os.attributeEnd();
+    os.attributeArray("parameters", [&] {
+      for (auto &[fqn, parameter] : parameters)
+        writeJSON(os, parameter.tensor);
+    });
+    os.attribute("producer", "tp-mlir " TP_VERSION);
+    os.attributeArray("programs", [&] {
+      for (auto [i, program] : llvm::enumerate(programs))
+        writeProgram(os, targets, program, i, indices[i]);
+    });
+    os.attribute("schema", TPRT_MANIFEST_SCHEMA);
+    os.attribute("target", describeTarget(targets));
+    os.attributeBegin("world_size");
+    writeJSON(os, first.get("world_size"));
+    os.attributeEnd();
+  });
+  return text;
 }

@@ -26,6 +26,58 @@ func.func private @kernel_0(%x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32>)
 
 // -----
 
+// A program that calls layers takes the tables of addresses, and only the buffers that it uses itself:
+// here the third input. The function for calls finds the layer's two buffers by six numbers.
+
+// CHECK: llvm.func internal @main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: !llvm.ptr, %{{.+}}: !llvm.ptr) -> i32
+func.func @main(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                %tables: !llvm.ptr {tprt.role = "tables"},
+                %x: memref<8xf32> {tprt.role = "input", tprt.place = 2 : i64}) -> i32 {
+  %numbers = llvm.mlir.zero : !llvm.ptr
+  %0 = arith.index_cast %rank : index to i64
+  %1 = llvm.call @layer_call(%ctx, %0, %tables, %numbers) : (!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i32
+  return %1 : i32
+}
+func.func private @layer(%ctx: !llvm.ptr {tprt.role = "context"}, %rank: index {tprt.role = "rank"},
+                         %x: memref<8xf32>, %y: memref<8xf32>, %numbers: memref<1xi64> {tprt.role = "numbers"}) -> i32
+    attributes {tprt.repeated} {
+  %0 = arith.constant 0 : i32
+  return %0 : i32
+}
+// CHECK: llvm.func internal @layer_call(%[[CTX:.+]]: !llvm.ptr, %[[RANK:.+]]: i64, %[[TABLES:.+]]: !llvm.ptr, %[[NUMBERS:.+]]: !llvm.ptr) -> i32
+// CHECK-DAG: %[[S0:.+]] = llvm.getelementptr %[[NUMBERS]][0] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK-DAG: %[[T:.+]] = llvm.load %[[S0]] : !llvm.ptr -> i64
+// CHECK-DAG: %[[S1:.+]] = llvm.getelementptr %[[NUMBERS]][1] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK-DAG: %[[P:.+]] = llvm.load %[[S1]] : !llvm.ptr -> i64
+// CHECK-DAG: %[[S2:.+]] = llvm.getelementptr %[[NUMBERS]][2] : (!llvm.ptr) -> !llvm.ptr, i64
+// CHECK-DAG: %[[B:.+]] = llvm.load %[[S2]] : !llvm.ptr -> i64
+// CHECK: %[[TSLOT:.+]] = llvm.getelementptr %[[TABLES]][%[[T]]] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+// CHECK: %[[TABLE:.+]] = llvm.load %[[TSLOT]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[PSLOT:.+]] = llvm.getelementptr %[[TABLE]][%[[P]]] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+// CHECK: %[[BASE:.+]] = llvm.load %[[PSLOT]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[X:.+]] = llvm.getelementptr %[[BASE]][%[[B]]] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK: llvm.getelementptr %[[NUMBERS]][3]
+// CHECK: llvm.getelementptr %[[NUMBERS]][5]
+// CHECK: %[[Y:.+]] = llvm.getelementptr %{{.+}}[%{{.+}}] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+// CHECK: %[[REST:.+]] = llvm.getelementptr %[[NUMBERS]][6]
+// CHECK: %[[STATUS:.+]] = llvm.call @layer(%[[CTX]], %[[RANK]], %[[X]], %[[Y]], %[[REST]])
+// CHECK: llvm.return %[[STATUS]]
+llvm.func @layer_call(!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i32 attributes {tprt.call_of = @layer}
+
+// CHECK: llvm.func @tpx_main(%{{.+}}: !llvm.ptr, %{{.+}}: i64, %[[INPUTS:.+]]: !llvm.ptr, %[[PARAMETERS:.+]]: !llvm.ptr, %[[OUTPUTS:.+]]: !llvm.ptr, %{{.+}}: !llvm.ptr)
+// CHECK: %[[TABLES:.+]] = llvm.alloca
+// CHECK: %[[SLOT0:.+]] = llvm.getelementptr %[[TABLES]][0]
+// CHECK: llvm.store %[[INPUTS]], %[[SLOT0]]
+// CHECK: %[[SLOT1:.+]] = llvm.getelementptr %[[TABLES]][1]
+// CHECK: llvm.store %[[PARAMETERS]], %[[SLOT1]]
+// CHECK: %[[SLOT2:.+]] = llvm.getelementptr %[[TABLES]][2]
+// CHECK: llvm.store %[[OUTPUTS]], %[[SLOT2]]
+// CHECK: %[[XSLOT:.+]] = llvm.getelementptr %[[INPUTS]][2]
+// CHECK: %[[X:.+]] = llvm.load %[[XSLOT]]
+// CHECK: llvm.call @main(%{{.+}}, %{{.+}}, %[[TABLES]], %[[X]])
+
+// -----
+
 // The entry calls the rank's program.
 
 // CHECK: llvm.func @tpx_main(%{{.+}}: !llvm.ptr, %[[RANK:[a-z0-9]+]]: i64

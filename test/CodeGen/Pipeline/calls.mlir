@@ -19,15 +19,22 @@
 // CHECK: tprt.mark 1
 // CHECK: tprt.mark 2
 
-// Two offsets, three marks and a collective.
-// TABLE-DAG: memref.global "private" constant @[[FIRST:numbers_[0-9]+]] : memref<6xi64> = dense<[{{[0-9]+}}, {{[0-9]+}}, 0, 0, 0, 4]>
-// TABLE-DAG: memref.global "private" constant @[[SECOND:numbers_[0-9]+]] : memref<6xi64> = dense<[{{[0-9]+}}, {{[0-9]+}}, 1, 1, 1, 5]>
+// Where x, y and the arena are, two offsets, three marks and a collective. The first input is at 0 in
+// table 0, the first output in table 2; the arena, which has y, is at 0 in table 3.
+// TABLE-DAG: llvm.mlir.global internal constant @[[FIRST:numbers_[0-9]+]](dense<[0, 0, 0, 3, 0, [[Y:[0-9]+]], 3, 0, 0, {{[0-9]+}}, {{[0-9]+}}, 0, 0, 0, 4]> : tensor<15xi64>)
+// TABLE-DAG: llvm.mlir.global internal constant @[[SECOND:numbers_[0-9]+]](dense<[3, 0, [[Y]], 2, 0, 0, 3, 0, 0, {{[0-9]+}}, {{[0-9]+}}, 1, 1, 1, 5]> : tensor<15xi64>)
 // TABLE-LABEL: func.func @main
-// TABLE-SAME: %[[CTX:[^:]+]]: !llvm.ptr {tprt.role = "context"}, %[[RANK:[^:]+]]: index {tprt.role = "rank"}, %[[X:[^:]+]]: memref<48xf32>
-// TABLE: %[[T0:.+]] = memref.get_global @[[FIRST]]
-// TABLE: call @layer(%[[CTX]], %[[RANK]], %[[X]], %{{.+}}, %{{.+}}, %[[T0]])
-// TABLE: %[[T1:.+]] = memref.get_global @[[SECOND]]
-// TABLE: call @layer(%[[CTX]], %[[RANK]], %{{.+}}, %{{.+}}, %{{.+}}, %[[T1]])
+// TABLE-SAME: (%[[CTX:[^:]+]]: !llvm.ptr {tprt.role = "context"}, %[[TABLES:[^:]+]]: !llvm.ptr {tprt.role = "tables"}, %[[RANK:[^:]+]]: index {tprt.role = "rank"}, %[[ARENA:[^:]+]]: memref<384xi8> {tprt.role = "arena"}) -> i32
+// TABLE: %[[OWN:.+]] = llvm.alloca
+// TABLE: %[[SLOT:.+]] = llvm.getelementptr %[[TABLES]][3]
+// TABLE: llvm.store %[[OWN]], %[[SLOT]]
+// TABLE: memref.extract_aligned_pointer_as_index %[[ARENA]]
+// TABLE: llvm.getelementptr %[[OWN]][0]
+// TABLE: %[[T0:.+]] = llvm.mlir.addressof @[[FIRST]]
+// TABLE: %[[R0:.+]] = arith.index_cast %[[RANK]] : index to i64
+// TABLE: llvm.call @layer_call(%[[CTX]], %[[R0]], %[[TABLES]], %[[T0]])
+// TABLE: %[[T1:.+]] = llvm.mlir.addressof @[[SECOND]]
+// TABLE: llvm.call @layer_call(%[[CTX]], %{{.+}}, %[[TABLES]], %[[T1]])
 // TABLE-LABEL: func.func private @layer
 // TABLE-SAME: %[[CTX:[^:]+]]: !llvm.ptr {tprt.role = "context"}, {{.*}}, %[[TABLE:[^:]+]]: memref<6xi64> {tprt.role = "numbers"}) -> i32
 // TABLE: %[[M:.+]] = memref.load %[[TABLE]][%c2
@@ -36,6 +43,7 @@
 // TABLE: %[[C:.+]] = memref.load %[[TABLE]][%c5
 // TABLE: %[[ID:.+]] = arith.trunci %[[C]] : i64 to i32
 // TABLE: call @tprt_collective(%[[CTX]], %[[ID]]
+// TABLE: llvm.func @layer_call(!llvm.ptr, i64, !llvm.ptr, !llvm.ptr) -> i32 attributes {tprt.call_of = @layer}
 #relu = loc(fused<{fqn = "layers.0", op = "relu", position = 0 : i64}>["m.py":1:1])
 func.func private @kernel_0(%x: memref<48xf32>, %y: memref<48xf32>) {
   return

@@ -5,20 +5,16 @@
 // FEW-NOT: tprt.call
 
 // A layer begins with the product, which is never fused with what computes its operand. The constant
-// is in the function. A call lists the FQNs and the collectives.
+// is in the function. A call lists the FQNs and the collectives. It takes the buffers of weights.
 
 // CHECK-LABEL: func.func @layers(
 // CHECK-SAME: %[[RANK:[^:]+]]: index
-// CHECK: %[[X:.+]] = bufferization.to_tensor %arg1
-// CHECK: %[[W0:.+]] = bufferization.to_tensor %arg2
-// CHECK: %[[W1:.+]] = bufferization.to_tensor %arg3
-// CHECK: %[[W2:.+]] = bufferization.to_tensor %arg4
 // CHECK: %[[I0:.+]] = tensor.empty() : tensor<8x4xf32>
-// CHECK: %[[R0:.+]] = tprt.call @[[LAYER:.+]] rank %[[RANK]] ins(%[[X]], %[[W0]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK: %[[R0:.+]] = tprt.call @[[LAYER:.+]] rank %[[RANK]] ins(%arg1, %arg2 : memref<8x4xf32>, memref<4x4xf32>)
 // CHECK-SAME: outs(%[[I0]] : tensor<8x4xf32>) origins ["layers.0", "", "layers.0", "", "layers.0"] collectives [0] -> tensor<8x4xf32>
-// CHECK: %[[R1:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R0]], %[[W1]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK: %[[R1:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R0]], %arg3 : tensor<8x4xf32>, memref<4x4xf32>)
 // CHECK-SAME: origins ["layers.1", "", "layers.1", "", "layers.1"] collectives [1]
-// CHECK: %[[R2:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R1]], %[[W2]] : tensor<8x4xf32>, tensor<4x4xf32>)
+// CHECK: %[[R2:.+]] = tprt.call @[[LAYER]] rank %[[RANK]] ins(%[[R1]], %arg4 : tensor<8x4xf32>, memref<4x4xf32>)
 // CHECK-SAME: origins ["layers.2", "", "layers.2", "", "layers.2"] collectives [2]
 // CHECK: nn.linear %[[R2]]
 // CHECK: tprt.collective 3
@@ -80,13 +76,10 @@ func.func @layers(%rank: index {tprt.role = "rank"}, %arg1: memref<8x4xf32> {tp.
 // A parameter whose next value a layer computes is overwritten where it is.
 
 // CHECK-LABEL: func.func @step(
-// CHECK: %[[W0:.+]] = bufferization.to_tensor %arg2
-// CHECK: %[[W1:.+]] = bufferization.to_tensor %arg3
-// CHECK: %[[C0:.+]]:2 = tprt.call @[[LAYER:.+]] rank %{{.+}} ins(%{{.+}} : tensor<4x4xf32>) updates(%[[W0]] : tensor<4x4xf32>) outs(
-// CHECK: %[[C1:.+]]:2 = tprt.call @[[LAYER]] rank %{{.+}} ins(%[[C0]]#1 : tensor<4x4xf32>) updates(%[[W1]] : tensor<4x4xf32>) outs(
-// CHECK: bufferization.materialize_in_destination %[[C1]]#1 in restrict writable %arg4
-// CHECK: bufferization.materialize_in_destination %[[C0]]#0 in %[[W0]]
-// CHECK: bufferization.materialize_in_destination %[[C1]]#0 in %[[W1]]
+// CHECK: %[[C0:.+]] = tprt.call @[[LAYER:.+]] rank %{{.+}} ins(%arg1 : memref<4x4xf32>) updates(%arg2 : memref<4x4xf32>) outs(
+// CHECK: %[[C1:.+]] = tprt.call @[[LAYER]] rank %{{.+}} ins(%[[C0]] : tensor<4x4xf32>) updates(%arg3 : memref<4x4xf32>) outs(
+// CHECK-NEXT: bufferization.materialize_in_destination %[[C1]] in restrict writable %arg4
+// CHECK-NEXT: return
 // CHECK: func.func private @[[LAYER]](
 // CHECK-SAME: %[[W:[^:]+]]: memref<4x4xf32>, %{{[^:]+}}: memref<4x4xf32>) attributes {tprt.repeated}
 // CHECK: %[[T:.+]] = bufferization.to_tensor %[[W]] restrict writable

@@ -59,3 +59,30 @@ func.func private @layer(%rank: index) attributes {tprt.repeated} {
   tprt.call @layer rank %rank origins [] collectives []
   return
 }
+
+// -----
+
+func.func private @layer(index, memref<4xf32>, memref<4xf32>) attributes {tprt.repeated}
+func.func @mixed(%rank: index, %x: tensor<4xf32>, %y: memref<4xf32>) {
+  // expected-error @+1 {{updates tensors and buffers}}
+  %0 = tprt.call @layer rank %rank updates(%x, %y : tensor<4xf32>, memref<4xf32>) origins [] collectives [] -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// A buffer is passed on; the other results are those of tensors.
+
+// CHECK-LABEL: func.func @buffers
+// CHECK-SAME: %[[RANK:.+]]: index, %[[X:.+]]: memref<4xf32>, %[[W:.+]]: memref<4xf32>, %[[OUT:.+]]: memref<4xf32>
+// CHECK-NEXT: tprt.call @layer rank %[[RANK]] ins(%[[X]] : memref<4xf32>) updates(%[[W]] : memref<4xf32>) outs(%[[OUT]] : memref<4xf32>)
+// CHECK-NEXT: memref.copy %[[OUT]], %[[OUT]]
+// CHECK-NEXT: return
+func.func private @layer(index, memref<4xf32>, memref<4xf32>, memref<4xf32>) attributes {tprt.repeated}
+func.func @buffers(%rank: index, %x: memref<4xf32>, %w: memref<4xf32>, %out: memref<4xf32>) {
+  %0 = bufferization.to_tensor %out restrict writable : memref<4xf32> to tensor<4xf32>
+  %1 = tprt.call @layer rank %rank ins(%x : memref<4xf32>) updates(%w : memref<4xf32>) outs(%0 : tensor<4xf32>)
+    origins [] collectives [] -> tensor<4xf32>
+  bufferization.materialize_in_destination %1 in restrict writable %out : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 
 namespace mlir::tp {
 
@@ -20,6 +21,9 @@ namespace mlir::tp {
 constexpr StringLiteral kManifestAttr = "tprt.manifest";
 /// StringAttr on the arguments of a program: a Role.
 constexpr StringLiteral kRoleAttr = "tprt.role";
+/// IntegerAttr on an input, parameter or output of a program: its place among
+/// all that have this role, if the program no longer takes all of them.
+constexpr StringLiteral kPlaceAttr = "tprt.place";
 
 /// ArrayAttr of StringAttr on the module: the messages of index checks that run
 /// on a device, by number.
@@ -29,6 +33,9 @@ constexpr StringLiteral kSitesAttr = "tprt.sites";
 /// range, with arguments that it reads from a table (tprt_range_function of the
 /// runtime's abi.h).
 constexpr StringLiteral kRangeOfAttr = "tprt.range_of";
+/// FlatSymbolRefAttr on a declaration: the function with tprt::kRepeatedAttr
+/// that it calls, with buffers whose addresses it loads from tables.
+constexpr StringLiteral kCallOfAttr = "tprt.call_of";
 
 /// The functions that ranks run. These are the functions with `tp.ranks`; each
 /// rank runs one of them. If there are none, all ranks run `@main`.
@@ -40,11 +47,24 @@ SmallVector<func::FuncOp> getProgramFunctions(ModuleOp module);
 
 /// What an argument of a program is. Arguments come in this order; there may be
 /// any number of inputs, parameters and outputs, and at most one of each of the
-/// others. A function with tprt::kRepeatedAttr has buffers without a role behind
+/// others. The tables are those of the addresses of a program's buffers, for its
+/// calls. A function with tprt::kRepeatedAttr has buffers without a role behind
 /// its rank, and numbers: the offsets, marks and collectives of the call.
-enum class Role { Context, Rank, Input, Parameter, Output, Arena, Numbers };
+enum class Role {
+  Context,
+  Tables,
+  Rank,
+  Input,
+  Parameter,
+  Output,
+  Arena,
+  Numbers
+};
 
 StringRef stringifyRole(Role role);
+
+/// The role of argument `number` of `program`, if it has one.
+std::optional<Role> getRole(func::FuncOp program, unsigned number);
 
 /// The arguments of `program` with `role`, in order.
 SmallVector<BlockArgument> getArguments(func::FuncOp program, Role role);
@@ -55,8 +75,8 @@ DictionaryAttr getManifest(ModuleOp module);
 /// Sets one entry of the module's manifest.
 void setManifestEntry(ModuleOp module, StringRef name, Attribute value);
 
-/// The JSON form of strings, integers, arrays and dictionaries.
-llvm::json::Value toJSON(Attribute attr);
+/// Writes strings, numbers, arrays and dictionaries as JSON.
+void writeJSON(llvm::json::OStream &os, Attribute attr);
 
 } // namespace mlir::tp
 

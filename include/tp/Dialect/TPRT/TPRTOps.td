@@ -133,8 +133,8 @@ def TPRT_CallOp : TPRT_DestinationOp<"call", "isUpdated(operand)", "Equivalent",
   let description = [{
     Calls a function that holds ops which the program repeats, such as a layer. The function takes
     the rank and a buffer for each other operand, in their order. It reads `inputs`, reads and
-    overwrites `updated`, and writes `outputs`. On tensors, the results are what `updated` and
-    `outputs` then hold.
+    overwrites `updated`, and writes `outputs`. Each operand is a tensor or a buffer. The results are
+    what the tensors among `updated` and `outputs` then hold.
 
     ```mlir
     %y, %v = tprt.call @layer_0 rank %rank ins(%x, %w : tensor<8x4xf32>, tensor<4x4xf32>)
@@ -155,7 +155,8 @@ def TPRT_CallOp : TPRT_DestinationOp<"call", "isUpdated(operand)", "Equivalent",
     lists.
 
     **Constraints:** (C1) `callee` has the attribute `tprt.repeated`; (C2) its first arguments are an
-    index and buffers of the operands' shapes and element types; (C3) it contains no `tprt.call`.
+    index and buffers of the operands' shapes and element types; (C3) it contains no `tprt.call`;
+    (C4) `updated` are all tensors or all buffers.
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Index:$rank,
                        Arg<Variadic<TPRT_Buffer>, "only read", [MemRead]>:$inputs,
@@ -173,8 +174,13 @@ def TPRT_CallOp : TPRT_DestinationOp<"call", "isUpdated(operand)", "Equivalent",
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() {
-      unsigned count = getUpdated().size() + getOutputs().size();
+      unsigned count = getOutputs().size() + (updatesBuffers() ? 0 : getUpdated().size());
       return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - count, count);
+    }
+    /// Whether `updated` are buffers, so no results stand for them.
+    bool updatesBuffers() {
+      return !getUpdated().empty() &&
+             ::llvm::isa<::mlir::MemRefType>(getUpdated().front().getType());
     }
     /// Whether `operand` is read and overwritten.
     bool isUpdated(::mlir::OpOperand &operand) {
@@ -182,6 +188,7 @@ def TPRT_CallOp : TPRT_DestinationOp<"call", "isUpdated(operand)", "Equivalent",
       return number >= first && number < first + getUpdated().size();
     }
   }];
+  let hasVerifier = 1;
 }
 
 def TPRT_ParallelOp : TPRT_Op<"parallel", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
