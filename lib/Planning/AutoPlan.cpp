@@ -216,7 +216,7 @@ void AutoPlanPass::tryUse(const MeshUse &use) {
     if (llvm::equal(*placements, before))
       continue;
     for (StyledModules styled :
-         {StyledModules::All, StyledModules::Repeated, StyledModules::None})
+         {StyledModules::All, StyledModules::Numbered, StyledModules::None})
       if (auto entries = makeEntries(getOperation(), use, *placements, styled);
           !entries.empty())
         tryPlan(use, std::move(entries));
