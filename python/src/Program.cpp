@@ -97,6 +97,7 @@ std::unique_ptr<Program> Program::makeCopy() const {
   });
   auto program = std::make_unique<Program>(context, std::move(copy));
   program->weights = weights;
+  program->weightNames = weightNames;
   program->notes = notes;
   return program;
 }

@@ -72,6 +72,7 @@ public:
 
   std::shared_ptr<const tprt::TensorMap> weights =
       std::make_shared<tprt::TensorMap>();
+  std::vector<std::string> weightNames; ///< of the imported model
   std::string notes;
   std::vector<Message> messages; ///< without errors
 

@@ -88,7 +88,8 @@ compilePrograms(const std::vector<std::pair<std::string, const Program *>> &all,
 static std::unique_ptr<Program>
 importProgram(nb::handle source, bool weights,
               const std::vector<std::string> &inputs, nb::handle signature,
-              const std::optional<std::string> &name) {
+              const std::optional<std::string> &name,
+              const std::vector<std::string> &without) {
   nb::object importer =
       nb::module_::import_("tp_mlir._torch").attr("load_importer")();
   std::string given = signature.is_none() ? "" : getPath(signature);
@@ -100,7 +101,8 @@ importProgram(nb::handle source, bool weights,
                                     : nb::cast<std::string>(archive);
   nb::object result;
   try {
-    result = importer.attr("read")(archive, called, inputs, given, weights);
+    result = importer.attr("read")(archive, called, inputs, given, weights,
+                                   nb::set(nb::cast(without)));
   } catch (nb::python_error &error) {
     if (!error.matches(PyExc_ValueError))
       throw;
@@ -112,6 +114,7 @@ importProgram(nb::handle source, bool weights,
   program->notes = nb::cast<std::string>(result[1]);
   program->weights = std::make_shared<tprt::TensorMap>(
       readTensors(nb::object(result[2]), "weights"));
+  program->weightNames = nb::cast<std::vector<std::string>>(result[3]);
   return program;
 }
 
@@ -125,6 +128,7 @@ void mlir::tp::python::bindPrograms(nb::module_ &module) {
       .def_prop_ro(
           "weights",
           [](const Program &self) { return makeArrays(*self.weights); })
+      .def_ro("weight_names", &Program::weightNames)
       .def_ro("notes", &Program::notes)
       .def_ro("diagnostics", &Program::messages)
       .def("text", &Program::print, nb::kw_only(), "locations"_a = false,
@@ -159,5 +163,6 @@ void mlir::tp::python::bindPrograms(nb::module_ &module) {
              "target"_a = "");
   module.def("import_program", &importProgram, "source"_a, "weights"_a = true,
              nb::kw_only(), "inputs"_a = std::vector<std::string>(),
-             "signature"_a = nb::none(), "name"_a = nb::none());
+             "signature"_a = nb::none(), "name"_a = nb::none(),
+             "without"_a = std::vector<std::string>());
 }

@@ -20,11 +20,12 @@ static std::string getDigest(const tprt::Tensor &tensor) {
 }
 
 Session::Session(std::shared_ptr<const tprt::Artifact> artifact,
-                 const tprt::TensorMap &weights, tprt::SessionOptions options)
+                 const tprt::TensorMap &weights, tprt::SessionOptions options,
+                 const tprt::TensorMap &blocks)
     : artifact(artifact), process(getpid()),
       hasOtherProcesses(!options.ranks.empty()),
       session(std::make_unique<tprt::Session>(artifact, weights,
-                                              std::move(options))) {
+                                              std::move(options), blocks)) {
   if (hasOtherProcesses)
     for (const tprt::TensorInfo &info : getManifest().parameters)
       if (auto found = weights.find(info.name); found != weights.end())
@@ -45,12 +46,16 @@ static std::mutex &checked(int process, std::mutex &mutex) {
 Session::Lock::Lock(Session &session)
     : guard(checked(session.process, session.mutex)) {}
 
-void Session::setParameters(const tprt::TensorMap &values) {
+void Session::setParameters(const tprt::TensorMap &values,
+                            const tprt::TensorMap &blocks) {
   Lock lock(*this);
-  session->setParameters(values);
-  if (hasOtherProcesses)
-    for (const auto &[name, value] : values)
-      digests[name] = getDigest(value);
+  session->setParameters(values, blocks);
+  if (!hasOtherProcesses)
+    return;
+  for (const auto &[name, value] : values)
+    digests[name] = getDigest(value);
+  for (const auto &[name, block] : blocks)
+    digests.erase(name);
 }
 
 /// What all processes must have in common for a run.
@@ -69,11 +74,13 @@ Session::listCommonValues(const tprt::TensorMap &inputs,
 }
 
 tprt::TensorMap Session::run(const tprt::TensorMap &inputs,
-                             const tprt::ProgramQuery &query) {
+                             const tprt::ProgramQuery &query,
+                             std::set<std::string> kept) {
   Lock lock(*this);
   tprt::RunOptions options;
   options.query = query;
   options.gathersOutputs = true;
+  options.blockOutputs = std::move(kept);
   if (hasOtherProcesses)
     options.agreement = listCommonValues(inputs, query);
   tprt::RunResult result = session->run(inputs, options);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,16 @@ struct RunInfo {
 class Session {
 public:
   Session(std::shared_ptr<const tprt::Artifact> artifact,
-          const tprt::TensorMap &weights, tprt::SessionOptions options);
+          const tprt::TensorMap &weights, tprt::SessionOptions options,
+          const tprt::TensorMap &blocks);
   ~Session();
 
-  void setParameters(const tprt::TensorMap &values);
+  void setParameters(const tprt::TensorMap &values,
+                     const tprt::TensorMap &blocks);
+  /// `kept`: the outputs of which this process's block is wanted.
   tprt::TensorMap run(const tprt::TensorMap &inputs,
-                      const tprt::ProgramQuery &query);
+                      const tprt::ProgramQuery &query,
+                      std::set<std::string> kept = {});
   /// The program that runFlat() runs: the only one, or the one of this name.
   const tprt::Program &getProgram(const std::string &name) const;
   std::optional<RunInfo> getLastRun();
@@ -60,7 +65,7 @@ private:
   int process; ///< that has made it
   /// Whether other processes run ranks of the programs.
   const bool hasOtherProcesses;
-  /// If it has: digests of the parameters that were given, by name.
+  /// If it has: digests of the parameters that were given whole, by name.
   std::map<std::string, std::string> digests;
   std::mutex mutex;
   std::unique_ptr<tprt::Session> session;

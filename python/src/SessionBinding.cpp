@@ -164,14 +164,15 @@ static Artifact loadArtifact(nb::handle path) {
 }
 
 static void initSession(Session *self, nb::handle artifact, nb::handle weights,
-                        const nb::dict &given) {
+                        const nb::dict &given, nb::handle blocks) {
   Artifact loaded = nb::isinstance<tprt::Artifact>(artifact)
                         ? nb::cast<Artifact>(artifact)
                         : loadArtifact(artifact);
-  tprt::TensorMap tensors = readTensors(weights, "weights");
+  tprt::TensorMap tensors = readTensors(weights, "weights"),
+                  shards = readTensors(blocks, "blocks");
   SessionOptions options = readOptions(given);
   nb::gil_scoped_release unlocked;
-  new (self) Session(loaded, tensors, std::move(options));
+  new (self) Session(loaded, tensors, std::move(options), shards);
 }
 
 static nb::dict run(Session &self, nb::handle inputs,
@@ -187,7 +188,8 @@ static nb::dict run(Session &self, nb::handle inputs,
 }
 
 static nb::tuple runFlat(Session &self, const nb::sequence &inputs,
-                         const std::string &name) {
+                         const std::string &name,
+                         const std::vector<size_t> &blocks) {
   const tprt::Program &program = self.getProgram(name);
   if (nb::len(inputs) != program.inputs.size())
     throw InputError("the program '" + program.name + "' has " +
@@ -197,10 +199,17 @@ static nb::tuple runFlat(Session &self, const nb::sequence &inputs,
   for (size_t i = 0; i < program.inputs.size(); ++i)
     tensors[program.inputs[i].name] =
         readTensor(nb::object(inputs[i]), program.inputs[i].name);
+  std::set<std::string> kept;
+  for (size_t index : blocks) {
+    if (index >= program.outputs.size())
+      throw InputError("the program '" + program.name + "' has no output " +
+                       std::to_string(index));
+    kept.insert(program.outputs[index].name);
+  }
   tprt::TensorMap outputs;
   {
     nb::gil_scoped_release unlocked;
-    outputs = self.run(tensors, {program.name, {}});
+    outputs = self.run(tensors, {program.name, {}}, std::move(kept));
   }
   nb::list list;
   for (const tprt::TensorInfo &output : program.outputs)
@@ -213,10 +222,21 @@ static Array getParameter(Session &self, const std::string &name) {
       [&](tprt::Session &session) { return session.gatherParameter(name); })};
 }
 
-static void setParameters(Session &self, nb::handle values) {
-  tprt::TensorMap tensors = readTensors(values, "parameters");
+static Array getBlock(Session &self, const std::string &name) {
+  return {self.with([&](tprt::Session &session) {
+    if (session.getRanks().size() != 1)
+      throw tprt::inputError(
+          "this process runs " + std::to_string(session.getRanks().size()) +
+          " ranks; a block of '" + name + "' needs a process that runs one");
+    return session.getParameterBlock(name, session.getRanks().front());
+  })};
+}
+
+static void setParameters(Session &self, nb::handle values, nb::handle blocks) {
+  tprt::TensorMap tensors = readTensors(values, "parameters"),
+                  shards = readTensors(blocks, "blocks");
   nb::gil_scoped_release unlocked;
-  self.setParameters(tensors);
+  self.setParameters(tensors, shards);
 }
 
 void mlir::tp::python::bindSessions(nb::module_ &module) {
@@ -241,10 +261,11 @@ void mlir::tp::python::bindSessions(nb::module_ &module) {
       module, "Session",
       "Programs with their weights, on the ranks of this process.")
       .def("__init__", &initSession, "artifact"_a, "weights"_a = nb::dict(),
-           "options"_a = nb::dict())
+           "options"_a = nb::dict(), "blocks"_a = nb::dict())
       .def("run", &run, "inputs"_a, nb::kw_only(), "program"_a = "",
            "pad"_a = std::map<std::string, double>())
-      .def("run_flat", &runFlat, "inputs"_a, "program"_a = "")
+      .def("run_flat", &runFlat, "inputs"_a, "program"_a = "",
+           "blocks"_a = std::vector<size_t>())
       .def_prop_ro("manifest",
                    [](const Session &self) {
                      return std::string(self.artifact->getManifestText());
@@ -275,7 +296,9 @@ void mlir::tp::python::bindSessions(nb::module_ &module) {
           },
           Released())
       .def("get_parameter", &getParameter, "name"_a, Released())
-      .def("set_parameters", &setParameters, "values"_a)
+      .def("get_block", &getBlock, "name"_a, Released())
+      .def("set_parameters", &setParameters, "values"_a,
+           "blocks"_a = nb::dict())
       .def(
           "reset_state",
           [](Session &self) {

@@ -16,9 +16,11 @@
 #include "llvm/Support/raw_ostream.h"
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <optional>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -135,10 +137,12 @@ private:
 } // namespace
 
 /// Imports the archive at a path (a `str`) or of `bytes`, which messages call
-/// `name`. Returns the program's bytecode, notes and weights.
+/// `name`. Returns the program's bytecode and notes, its weights but those of
+/// the names `without`, and the names of all.
 static nb::tuple readArchive(nb::handle archive, const std::string &name,
                              const std::vector<std::string> &inputs,
-                             const std::string &signature, bool withWeights) {
+                             const std::string &signature, bool withWeights,
+                             const std::set<std::string> &without) {
   std::optional<UnnamedFile> unnamed;
   if (nb::isinstance<nb::bytes>(archive))
     unnamed.emplace(nb::borrow<nb::bytes>(archive));
@@ -156,12 +160,15 @@ static nb::tuple readArchive(nb::handle archive, const std::string &name,
   if (!problem.empty())
     throw nb::value_error(problem.c_str());
   nb::dict weights;
-  if (withWeights)
-    for (const tp::WeightTensor &weight : result.weights)
+  std::vector<std::string> names;
+  for (const tp::WeightTensor &weight : result.weights) {
+    names.push_back(weight.name);
+    if (withWeights && !without.contains(weight.name))
       weights[weight.name.c_str()] = makeArray(weight);
+  }
   return nb::make_tuple(
       nb::bytes(result.bytecode.data(), result.bytecode.size()), result.notes,
-      weights);
+      weights, names);
 }
 
 /// Runs tp-import with its arguments, the first one its name.
@@ -182,5 +189,5 @@ NB_MODULE(TP_MODULE(TP_TORCH_VERSION), module) {
   module.doc() = "The importers, which need the LibTorch of this process.";
   module.def("run_tool", &runTool, "arguments"_a);
   module.def("read", &readArchive, "archive"_a, "name"_a, "inputs"_a,
-             "signature"_a, "weights"_a);
+             "signature"_a, "weights"_a, "without"_a);
 }

@@ -64,6 +64,9 @@ class Import(unittest.TestCase):
         for name, array in program.weights.items():
             self.assertTrue(torch.equal(torch.from_dlpack(array), state[name]), name)
         self.assertEqual(_native.import_program(self.archive, weights=False).weights, {})
+        names = sorted(state)
+        program = _native.import_program(self.archive, without=names[1:])
+        self.assertEqual((set(program.weights), sorted(program.weight_names)), ({names[0]}, names))
 
     def test_weights_outlive_their_program(self):
         program = _native.import_program(self.archive)

@@ -152,6 +152,20 @@ class Tensors(unittest.TestCase):
         # None was set.
         np.testing.assert_array_equal(np.from_dlpack(self.session.get_parameter("up.weight")), -self.weights["up.weight"])
 
+    def test_blocks_need_a_process_for_each_rank(self):
+        block = np.zeros((8, 8), np.float32)
+        text = "there is a block of 'up.weight', and this process runs 2 ranks; blocks are for a process that runs one"
+        with self.assertRaisesRegex(InputError, text):
+            Session(get_mlp(), self.weights, blocks={"up.weight": block})
+        with self.assertRaisesRegex(InputError, text):
+            self.session.set_parameters({}, {"up.weight": block})
+        with self.assertRaisesRegex(InputError, "this process runs 2 ranks; a block of 'up.weight' needs a process that runs one"):
+            self.session.get_block("up.weight")
+        with self.assertRaisesRegex(InputError, "only the rank of a process that runs one rank returns blocks"):
+            self.session.run_flat([self.x], blocks=[0])
+        with self.assertRaisesRegex(InputError, "has no output 1"):
+            self.session.run_flat([self.x], blocks=[1])
+
     def test_state(self):
         session = Session(get_counter())
         ones = np.ones(4, np.float32)

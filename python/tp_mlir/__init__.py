@@ -24,6 +24,7 @@ _NAMES = {
     "contexts": ("implicit_replication", "loss_parallel"),
     "module": ("DistributedDataParallel", "FullyShardedDataParallel", "ParallelModule", "fully_shard", "load", "parallelize_module",
                "replicate"),
+    "distribution": ("distribute",),
     "report": ("Collective", "Report"),
     "training": ("TrainStep", "train_step"),
     "auto": ("auto_plan",),
@@ -35,6 +36,7 @@ __all__ = sorted(name for name in _MODULES if not name.startswith("_"))
 if TYPE_CHECKING:
     from .auto import auto_plan as auto_plan
     from .contexts import implicit_replication as implicit_replication, loss_parallel as loss_parallel
+    from .distribution import distribute as distribute
     from .errors import (CaptureError as CaptureError, CompileError as CompileError, Diagnostic as Diagnostic, Error as Error,
                          ExecutionError as ExecutionError, InputError as InputError, MeshError as MeshError,
                          PlanError as PlanError, UnsupportedError as UnsupportedError, WeightError as WeightError)

@@ -97,6 +97,7 @@ def import_program(
     inputs: Sequence[str] = (),
     signature: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    without: Sequence[str] = (),
 ) -> Program:
     """Imports a program of `torch.export` (or TorchScript): the path of its archive, or the bytes of one, as
     `torch.export.save` writes them to an `io.BytesIO`.
@@ -105,6 +106,7 @@ def import_program(
 
     :param inputs: the shapes of inputs that the program doesn't fix, as in "ids=2x64xi64".
     :param signature: the path of the signatures that tp_trace.py writes.
+    :param without: the names of tensors that `Program.weights` doesn't need.
     :param name: the model's name in messages; by default the path.
     :raises InputError: the file isn't a model, or has an op or a type that isn't supported. The text lists all of them.
     """
@@ -123,6 +125,9 @@ class Program:
     def weights(self) -> dict[str, Array]:
         """The parameters, buffers and constants, by the names that the program has for them; empty if none were
         imported. A copy or a result of `parallelize` has the same ones."""
+    @property
+    def weight_names(self) -> list[str]:
+        """The names of all parameters, buffers and constants of the model that was imported."""
     @property
     def notes(self) -> str:
         """What the import had to say about the model; empty if nothing."""
@@ -265,10 +270,12 @@ class Session:
         artifact: Artifact | str | os.PathLike[str],
         weights: Mapping[str, _Tensor] = ...,
         options: Mapping[str, str | bool | int | float | _Transport] = ...,
+        blocks: Mapping[str, _Tensor] = ...,
     ) -> None:
         """Shards the weights. Those that aren't used are ignored. Contiguous shards are used in place, so the tensors
         must not be written to while the session lives, which keeps them alive; `set_parameters` gives new values.
-        Floats of another type are converted.
+        Floats of another type are converted. In a process that runs one rank, `blocks` may have the dense blocks of that
+        rank instead of whole weights.
 
         Options, all optional:
 
@@ -302,9 +309,12 @@ class Session:
         :raises InputError: an input is missing, unknown or wrong.
         :raises ExecutionError: a rank failed.
         """
-    def run_flat(self, inputs: Sequence[_Tensor], program: str = "") -> tuple[Array, ...]:
+    def run_flat(self, inputs: Sequence[_Tensor], program: str = "", blocks: Sequence[int] = ()) -> tuple[Array, ...]:
         """The same with the inputs and the outputs in the order of the program, without names: for callers to whom
-        microseconds matter. An artifact with several programs needs `program`."""
+        microseconds matter. An artifact with several programs needs `program`.
+
+        In a process that runs one rank, `blocks` are the numbers of the outputs of which the block of that rank is
+        returned, instead of the whole tensor."""
     @property
     def last_run(self) -> RunInfo | None:
         """About the last run that was completed."""
@@ -325,8 +335,14 @@ class Session:
 
         :raises InputError: there is no such parameter.
         """
-    def set_parameters(self, values: Mapping[str, _Tensor]) -> None:
-        """Sets global values of parameters: all of them, or none if one is wrong."""
+    def get_block(self, name: str) -> Array:
+        """A copy of a parameter's block of the only rank of this process. It needs no other process.
+
+        :raises InputError: there is no such parameter, or this process runs several ranks.
+        """
+    def set_parameters(self, values: Mapping[str, _Tensor], blocks: Mapping[str, _Tensor] = ...) -> None:
+        """Sets global values of parameters, and blocks of the only rank of this process: all of them, or none if one is
+        wrong."""
     def reset_state(self) -> None:
         """Sets all parameters that programs update to their initial values.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import torch
 from torch.utils import _pytree as pytree
 
+from . import dtensors
 from .capture import Structure, capture, check_context, differentiate, get_class_name
 from .derivatives import Derivatives
 from .errors import Error, InputError, UnsupportedError
@@ -68,21 +69,32 @@ class Backward:
         self._executable = Bundle([sharded], collect_tensors(weighted), cpu=settings.cpu).executables[0]
         (program,) = json.loads(self._executable.bundle.artifact.manifest)["programs"]
         self._outputs = {output["name"]: i for i, output in enumerate(program["outputs"])}
+        self._shardings = [dtensors.Sharding(output, plan.layout) for output in program["outputs"]]
         self._inputs = [tensor["name"] for tensor in program["inputs"]]
 
     def run(self, inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor],
             wanted: Sequence[int | str]) -> list[torch.Tensor]:
         """The gradients of the inputs with the numbers `wanted`, and of the parameters with these names. `weights`: those of the
         forward pass."""
-        outputs = self._executable.run_without_update([*inputs, *cotangents],
-                                                      {f"{_PREFIX}.{name}": value for name, value in weights.items()}, is_repeated=True)
-        gradients = []
+        indices = []
         for leaf in wanted:
             name = self._inputs[leaf] if isinstance(leaf, int) else f"{_PREFIX}.{leaf}"
             if f"grad.{name}" not in self._outputs:
                 raise Error(f"PyTorch computes a gradient of {'input ' if isinstance(leaf, int) else ''}'{name.removeprefix(_PREFIX + '.')}', "
                             "and the program has none")
-            gradients.append(outputs[self._outputs[f"grad.{name}"]])
+            indices.append(self._outputs[f"grad.{name}"])
+        given = [weights[leaf] if isinstance(leaf, str) else None for leaf in wanted]
+        parameters = [tensor if dtensors.is_dtensor(tensor) else None for tensor in given]
+        split = [index for index, tensor in zip(indices, parameters) if tensor is not None and not dtensors.is_whole(tensor)]
+        outputs = self._executable.run_without_update([*inputs, *cotangents],
+                                                      {f"{_PREFIX}.{name}": value for name, value in weights.items()}, is_repeated=True,
+                                                      blocks=split)
+        gradients = []
+        for index, tensor in zip(indices, parameters):
+            gradient = outputs[index]
+            if tensor is not None:
+                gradient = self._shardings[index].join_like(gradient, tensor) if index in split else dtensors.make_like(gradient, tensor)
+            gradients.append(gradient)
         return gradients
 
 

@@ -15,6 +15,7 @@ import io
 import itertools
 import json
 import logging
+import mmap
 import os
 import re
 import tempfile
@@ -28,12 +29,13 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils import _pytree as pytree
 
-from . import _native, hooks
+from . import _native, dtensors, hooks
 from .derivatives import Derivatives, recorded
 from .errors import CaptureError, InputError, UnsupportedError, WeightError
 from .huggingface import register_caches
 from .signatures import ordered
 from .source import Place, is_users
+from .weights import collect_tensors
 
 # torch.export imports this, and it logs that Triton isn't installed.
 _logger = logging.getLogger("torch.utils.flop_counter")
@@ -45,7 +47,8 @@ _logger.removeFilter(_drop)
 _lock = threading.RLock()
 _thread = threading.local()
 # Above this size a tensor of the archive has its data: the importer doesn't let an archive grow without limits.
-_MAX_EMPTY_BYTES = 128 << 20
+_MAX_EMPTY_BYTES = 256 << 20
+_MAP_NORESERVE = 0x4000  # Linux's; Python has it from 3.13 on
 
 
 def key_of(leaf: Any) -> Any:
@@ -145,15 +148,21 @@ def _exporting(module: torch.nn.Module, called: torch.nn.Module) -> Iterator[Non
 
 @contextlib.contextmanager
 def _with_parameters(module: torch.nn.Module) -> Iterator[None]:
-    """While in it, tensors that torch.func.functional_call has put in the places of parameters are parameters."""
-    made: dict[int, torch.nn.Parameter] = {}
+    """While in it, tensors that torch.func.functional_call has put in the places of parameters are parameters, and DTensors are
+    plain tensors of their shapes."""
+    made: dict[int, torch.Tensor] = {}
     replaced: list[tuple[dict[str, Any], str, torch.Tensor]] = []
     for inner in module.modules():
         kept: dict[str, Any] = inner._parameters
         for name, tensor in kept.items():
-            if tensor is not None and not isinstance(tensor, torch.nn.Parameter):
+            if tensor is not None and (dtensors.is_dtensor(tensor) or not isinstance(tensor, torch.nn.Parameter)):
                 replaced.append((kept, name, tensor))
-                made.setdefault(id(tensor), torch.nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
+                made.setdefault(id(tensor), torch.nn.Parameter(_make_plain(tensor), requires_grad=tensor.requires_grad))
+        buffers: dict[str, Any] = inner._buffers
+        for name, tensor in buffers.items():
+            if dtensors.is_dtensor(tensor):
+                replaced.append((buffers, name, tensor))
+                made.setdefault(id(tensor), _make_plain(tensor))
     for kept, name, tensor in replaced:
         kept[name] = made[id(tensor)]
     try:
@@ -161,6 +170,20 @@ def _with_parameters(module: torch.nn.Module) -> Iterator[None]:
     finally:
         for kept, name, tensor in replaced:
             kept[name] = tensor
+
+
+def _make_plain(tensor: torch.Tensor) -> torch.Tensor:
+    """A plain tensor with the values of `tensor`. In place of a DTensor of which this process has a block, it has no values, and
+    addresses without memory."""
+    if not dtensors.is_dtensor(tensor):
+        return tensor.detach()
+    distributed: Any = tensor
+    if dtensors.is_whole(distributed):
+        return dtensors.get_local(distributed)
+    size = tensor.numel() * tensor.element_size()
+    addresses = mmap.mmap(-1, max(size, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+    return torch.frombuffer(addresses, dtype=torch.uint8, count=size).view(tensor.dtype).view(tensor.shape) if size else (
+        torch.empty(tensor.shape, dtype=tensor.dtype))
 
 
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
@@ -205,7 +228,7 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     arguments = Structure(spec, [(False, None) if isinstance(leaf, torch.Tensor) else (True, leaf) for leaf in leaves])
     required = (tuple(fqn for fqn, parameter in module.named_parameters() if parameter.requires_grad),
                 tuple(leaf.requires_grad for leaf in leaves if isinstance(leaf, torch.Tensor)))
-    return Captured(_import(archive, signatures, name), inputs, arguments, output, derivatives, required)
+    return Captured(_import(archive, signatures, name, list(collect_tensors(module))), inputs, arguments, output, derivatives, required)
 
 
 def differentiate(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, has_signatures: bool = True) -> Derivatives:
@@ -291,24 +314,32 @@ def check_tangents(module: torch.nn.Module, arguments: Any) -> None:
 
 def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """:raises InputError: a tensor of the module or of the arguments can't be read by a program."""
+    constants = {id(inner._buffers[name]) for inner in module.modules() for name in inner._non_persistent_buffers_set}
     for kind, tensors in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
         for fqn, tensor in tensors:
             what = f"{kind} '{fqn}' of {get_class_name(module)}"
-            if problem := _find_problem(tensor):
+            if problem := _find_problem(tensor, is_constant=id(tensor) in constants):
                 raise WeightError(f"{what} {problem}", fqn=fqn)
             if tensor.is_inference():
                 raise WeightError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
                                   "outside of it, or under torch.no_grad()", fqn=fqn)
     for path, leaf in pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]:
         if isinstance(leaf, torch.Tensor):
-            if problem := _find_problem(leaf):
+            problem = _find_problem(leaf)
+            if dtensors.is_dtensor(leaf):
+                problem = "is a DTensor; a program takes the whole tensor, and splits it itself"
+            if problem:
                 raise InputError(f"input {pytree.keystr(path[1:])} {problem}")
 
 
-def _find_problem(tensor: torch.Tensor) -> str | None:
-    """Why a program can't read a tensor, if it can't."""
-    if type(tensor).__name__ == "DTensor":
-        return "is a DTensor; a program takes the whole tensor, and splits it itself"
+def _find_problem(tensor: torch.Tensor, *, is_constant: bool = False) -> str | None:
+    """Why a program can't read a tensor, if it can't. `is_constant`: whether its values are a part of the program."""
+    if dtensors.is_dtensor(tensor):
+        if problem := dtensors.find_problem(tensor):
+            return problem
+        if is_constant and not dtensors.is_whole(tensor):
+            return (f"is a DTensor with the placements {tuple(tensor.placements)}, and not persistent: its values are a part of the "
+                    "program, so each process needs all of them; replicate it")
     if tensor.device.type == "meta":
         return "has no data: it is on the device 'meta'; initialize the module first"
     if tensor.device.type != "cpu":
@@ -346,12 +377,13 @@ def _save(program: torch.export.ExportedProgram) -> bytes:
     return buffer.getvalue()
 
 
-def _import(archive: bytes, signatures: Mapping[str, Any], name: str) -> _native.Program:
+def _import(archive: bytes, signatures: Mapping[str, Any], name: str, without: Sequence[str]) -> _native.Program:
+    """The program, with all tensors but those of the names `without`, of which it needs the shapes only."""
     with tempfile.NamedTemporaryFile("w", suffix=".signature.json") as file:
         json.dump(signatures, file)
         file.flush()
         try:
-            return _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name)
+            return _native.import_program(archive, weights=True, signature=file.name if signatures else None, name=name, without=without)
         except InputError as error:
             raise _locate(str(error)) from None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import operator
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,6 +19,9 @@ from .executable import Bundle, Executable, Sharded, shard
 from .plan import Call, PlanText, Settings, join_settings, write_plan
 from .snapshot import Snapshot
 from .weights import Outdated, collect_tensors
+
+if TYPE_CHECKING:
+    from .training import TrainStep
 
 _requires_grad = operator.attrgetter("requires_grad")
 # Types of arguments that a program depends on by value.
@@ -31,6 +35,7 @@ class Dispatcher:
         self.calls: list[Call] = []
         self.has_signatures = True  # whether the arguments of modules are known
         self.lock = threading.RLock()
+        self.steps: weakref.WeakSet[TrainStep] = weakref.WeakSet()
         self.program_revision = self.weight_revision = 0
         """How often the programs and the weights were changed in ways that only the user knows, or the plan was."""
         self.clear()

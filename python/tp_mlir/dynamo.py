@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from .dtensors import is_dtensor
 from .errors import UnsupportedError
 from .mesh import read_mesh
 from .module import parallelize_graph
@@ -167,6 +168,9 @@ def compile_graph(graph: torch.fx.GraphModule, inputs: Sequence[Any], *, options
     if unknown := options.keys() - {*_REQUIRED, *_OPTIONAL}:
         raise UnsupportedError(f"the backend tp_mlir has no option {', '.join(map(repr, sorted(unknown)))}; it has "
                                f"{', '.join((*_REQUIRED, *_OPTIONAL))}")
+    if any(map(is_dtensor, (*inputs, *graph.parameters(), *graph.buffers()))):
+        raise UnsupportedError("PyTorch has traced what this process does with DTensors, which isn't the model; instead of torch.compile, call "
+                               "tp_mlir.parallelize_module(model), which takes the placements of its DTensors")
     module = Graph(graph, inputs)
     parallelize_graph(module, read_mesh(options.pop("mesh")), options.pop("plan"), **options)
 

@@ -93,8 +93,8 @@ class Bundle:
             raise programs[0].plan.convert(error) from None
         constants: dict[str, Any] = {}
         for sharded in programs:
-            constants |= {name: value for name, value in sharded.captured.program.weights.items() if name not in slots}
-        self.weights = Weights(self.artifact, slots, constants)
+            constants |= sharded.captured.program.weights
+        self.weights = Weights(self.artifact, slots, constants, programs[0].plan.layout)
         self.lock = threading.RLock()
         """Held while the session gets weights, runs, and gives them back."""
         self._forks = _forks
@@ -140,16 +140,17 @@ class Executable:
         return outputs
 
     def run_without_update(self, inputs: Sequence[torch.Tensor], weights: Mapping[str, torch.Tensor] | None = None, *,
-                           is_repeated: bool = False) -> list[torch.Tensor]:
+                           is_repeated: bool = False, blocks: Sequence[int] = ()) -> list[torch.Tensor]:
         """The same, but what the program updates stays in it. `weights`: those that aren't the module's tensors of now.
-        `is_repeated`: the next run begins with the same values as this one, so what this one updates is forgotten."""
+        `is_repeated`: the next run begins with the same values as this one, so what this one updates is forgotten. `blocks`: the
+        numbers of the outputs of which only the block of this process's rank is wanted."""
         self.bundle.check_process()
         if any(map(_is_negative, inputs)):
             inputs = list(map(resolve, inputs))
         with self.bundle.lock:
             self.bundle.weights.push(weights or {})
             try:
-                return [to_tensor(array) for array in self._run_flat(inputs, self.name)]
+                return [to_tensor(array) for array in self._run_flat(inputs, self.name, blocks)]
             finally:
                 if is_repeated:
                     self.bundle.weights.forget_updated()

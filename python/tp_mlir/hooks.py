@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -60,6 +62,55 @@ def check_optimizer(optimizer: torch.optim.Optimizer) -> None:
     if found:
         raise UnsupportedError(f"the optimizer of a training step, or one of its parameters, has the hook "
                                f"{getattr(found[0], '__qualname__', found[0])!r}, which a program can't call; remove it")
+
+
+def _is_of_dtensors(hook: Any, fqn: str) -> bool:
+    """Whether PyTorch has registered a hook to make DTensors of what a module gets or returns, or to gather its parameters.
+
+    :raises UnsupportedError: the hook does something else, too."""
+    home = getattr(hook, "__module__", None) or ""
+    if home.startswith("torch.distributed.fsdp._fully_shard."):
+        policy = getattr(getattr(hook, "__self__", None), "_mp_policy", None)
+        types = {name: value for name in ("param_dtype", "reduce_dtype", "output_dtype") if (value := getattr(policy, name, None)) is not None}
+        if types:
+            raise UnsupportedError(f"the module '{fqn}' was given to fully_shard with {types}, which a program doesn't have; convert the module "
+                                   "instead, as in model.to(torch.bfloat16), or give compute= to train_step", fqn=fqn)
+        return True
+    if home == "torch.distributed.tensor._api":  # distribute_module, which the styles call, too
+        for value in inspect.getclosurevars(hook).nonlocals.values():
+            function = value.func if isinstance(value, functools.partial) else value
+            if inspect.isroutine(function) and not _is_of_styles(function):
+                raise UnsupportedError(f"distribute_module has given the module '{fqn}' the function {function.__qualname__!r} for the tensors of "
+                                       "one rank, which a program can't call; leave out input_fn and output_fn", fqn=fqn)
+        return True
+    return _is_of_styles(hook)
+
+
+def _is_of_styles(function: Any) -> bool:
+    return (getattr(function, "__module__", None) or "").startswith("torch.distributed.tensor.parallel.style")
+
+
+@contextlib.contextmanager
+def without_dtensors(root: torch.nn.Module) -> Iterator[None]:
+    """Takes from all modules the hooks with which PyTorch makes DTensors of their inputs and results: a program needs none. After an
+    error in it, they are there again.
+
+    :raises UnsupportedError: such a hook calls a function of the user."""
+    saved: list[tuple[dict[int, Any], dict[int, Any]]] = []
+    try:
+        for fqn, module in root.named_modules():
+            found = [key for kind in KINDS[:2] for key, hook in getattr(module, kind).items() if _is_of_dtensors(hook, fqn)]
+            if found:
+                for hooks in (getattr(module, name) for name in _DICTIONARIES):
+                    saved.append((hooks, dict(hooks)))
+                    for key in found:
+                        hooks.pop(key, None)
+        yield
+    except BaseException:
+        for hooks, before in saved:
+            hooks.clear()
+            hooks.update(before)
+        raise
 
 
 @contextlib.contextmanager

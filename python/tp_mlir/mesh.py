@@ -59,6 +59,22 @@ class DeviceMesh:
         return tuple(axis for _, axes in self._dims for axis in axes)
 
     @property
+    def dimensions(self) -> list[tuple[str, ...]]:
+        """For each dimension, those of the layout that it consists of."""
+        return [axes for _, axes in self._dims]
+
+    @staticmethod
+    def of(layout: Layout) -> DeviceMesh:
+        """The mesh of all ranks."""
+        mesh = object.__new__(DeviceMesh)
+        mesh.__dict__.update(device_type="cpu", layout=layout, _dims=tuple((name, (name,)) for name, _ in layout.axes), _flattened={})
+        return mesh
+
+    def get_whole(self) -> DeviceMesh:
+        """The mesh that this one is a part of."""
+        return self._select(DeviceMesh.of(self.layout)._dims)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         sizes = dict(self.layout.axes)
         return tuple(math.prod(sizes[axis] for axis in axes) for _, axes in self._dims)
@@ -87,7 +103,11 @@ class DeviceMesh:
         if processes.count() == 1:
             return [0] * self.ndim
         processes.check_mesh(len(self.layout.ranks))
-        rest, positions, sizes = self.layout.ranks.index(self.get_rank()), {}, dict(self.layout.axes)
+        return self.locate(self.get_rank())
+
+    def locate(self, rank: int) -> list[int]:
+        """The position of a rank along each dimension."""
+        rest, positions, sizes = self.layout.ranks.index(rank), {}, dict(self.layout.axes)
         for axis, size in reversed(self.layout.axes):
             rest, positions[axis] = divmod(rest, size)
         return [functools.reduce(lambda index, axis: index * sizes[axis] + positions[axis], axes, 0) for _, axes in self._dims]
@@ -161,14 +181,16 @@ def read_mesh(mesh: Any) -> DeviceMesh:
     innermost `with mesh:`.
 
     :raises MeshError: it isn't a mesh, or the processes can't run its ranks."""
-    mesh = _read_mesh(mesh)
-    processes.check_mesh(len(mesh.layout.ranks))
-    return mesh
+    found: DeviceMesh = _read_mesh(mesh)
+    processes.check_mesh(len(found.layout.ranks))
+    return found
 
 
 def _read_mesh(mesh: Any) -> DeviceMesh:
     if mesh is None:
-        mesh = _current[-1] if _current else _get_current_torch_mesh()
+        mesh = _find_current()
+        if mesh is None:
+            raise MeshError("no mesh is given, and no 'with mesh:' is active")
     if isinstance(mesh, DeviceMesh):
         return mesh
     if isinstance(mesh, Mapping):
@@ -180,12 +202,20 @@ def _read_mesh(mesh: Any) -> DeviceMesh:
     raise MeshError(f"a mesh is a DeviceMesh, or a map of names to sizes such as {{'tp': 2}}; found {mesh!r}")
 
 
-def _get_current_torch_mesh() -> Any:
+def is_given(mesh: Any) -> bool:
+    """Whether `read_mesh(mesh)` has a mesh to read."""
+    return mesh is not None or _find_current() is not None
+
+
+def _find_current() -> Any:
+    """The mesh of the innermost `with mesh:`; None if there is none."""
+    if _current:
+        return _current[-1]
     module = sys.modules.get("torch.distributed.device_mesh")
     if module is not None:
         with contextlib.suppress(RuntimeError):
             return module._mesh_resources.get_current_mesh()
-    raise MeshError("no mesh is given, and no 'with mesh:' is active")
+    return None
 
 
 def _read_torch_mesh(mesh: Any) -> DeviceMesh:
@@ -195,6 +225,7 @@ def _read_torch_mesh(mesh: Any) -> DeviceMesh:
         from torch.distributed.device_mesh import _mesh_resources
         root = _mesh_resources.get_root_mesh(mesh)
     whole = DeviceMesh(mesh.device_type, root.mesh, mesh_dim_names=root.mesh_dim_names)
+    _remember(whole.layout, root)
     if mesh is root or mesh == root:
         return whole
     names = mesh.mesh_dim_names or ()
@@ -208,6 +239,30 @@ def _read_torch_mesh(mesh: Any) -> DeviceMesh:
             if mesh.ndim == 1 and part.size() == mesh.size() and _get_first_ranks(root, order[first:last]) == mesh.mesh.tolist():
                 return part._flatten(names[0] if names else None)
     raise MeshError(f"the mesh {mesh!r} isn't made of neighboring dimensions of {root!r}")
+
+
+# PyTorch's mesh of a layout, and the default process group that it was made with.
+_torch_meshes: dict[Layout, tuple[Any, Any]] = {}
+
+
+def _remember(layout: Layout, mesh: Any) -> Any:
+    world = sys.modules["torch.distributed"].group.WORLD
+    if _torch_meshes.get(layout, (None, None))[1] is not world:
+        _torch_meshes[layout] = mesh, world
+    return _torch_meshes[layout][0]
+
+
+def get_torch_mesh(layout: Layout) -> Any:
+    """PyTorch's mesh of all ranks: the one that was given to this package, or a new one, which all processes make."""
+    import torch
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import DeviceMesh as TorchMesh
+    known, world = _torch_meshes.get(layout, (None, None))
+    if known is not None and world is dist.group.WORLD:
+        return known
+    ranks = torch.tensor(layout.ranks).view([size for _, size in layout.axes])
+    made = TorchMesh("cpu", ranks, mesh_dim_names=tuple(name for name, _ in layout.axes))
+    return _remember(layout, made)
 
 
 def _get_first_ranks(root: Any, names: tuple[str, ...]) -> list[int]:

@@ -20,13 +20,13 @@ from typing import Any
 
 import torch
 
-from . import processes, saved
+from . import dtensors, hooks, processes, saved
 from .capture import get_class_name, is_capturing
 from .dispatch import Dispatcher
 from .errors import Error, MeshError, PlanError, UnsupportedError
 from .huggingface import find_plan
-from .mesh import DeviceMesh, read_mesh
-from .plan import AutoPlan, Call, DataCall, check_data_mesh, read_calls
+from .mesh import DeviceMesh, is_given, read_mesh
+from .plan import AutoPlan, Call, DataCall, check_data_mesh, list_calls_of_dtensors, read_calls
 from .report import Explanation, Proof, Report
 from .source import CallSite
 
@@ -68,6 +68,11 @@ class ParallelModule(torch.nn.Module):
         """Writes the programs to `path`, an artifact, and the weights beside it, as .safetensors: for `load`, and for tp-run."""
         saved.save(self, _get_dispatcher(self), path)
 
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        state = super().state_dict(*args, **kwargs)
+        dtensors.share_versions(state, self, kwargs.get("prefix", args[1] if len(args) > 1 else ""))
+        return state
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         get_state = getattr(self, "__getstate__", None)  # every object has it from Python 3.11 on
         return _make_empty, (self.written_class,), get_state() if get_state else self.__dict__
@@ -83,7 +88,7 @@ class ParallelModule(torch.nn.Module):
             dispatcher.forget_weights()
 
 
-_PUBLIC = [name for name in vars(ParallelModule) if not name.startswith("_") and name != "written_class"]
+_PUBLIC = [name for name in vars(ParallelModule) if not name.startswith("_") and name not in ("written_class", "state_dict")]
 
 
 @functools.cache
@@ -167,12 +172,13 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     """torch.distributed.tensor.parallel's function of this name, for programs instead of eager DTensors.
 
     :param module: is changed and returned.
-    :param device_mesh: one mesh dimension, or the whole mesh of a plan of auto_plan: a DeviceMesh, of this package or of PyTorch, or a map such as {"tp": 2}. By default
-        that of the innermost `with mesh:`.
+    :param device_mesh: one mesh dimension, or the whole mesh of a plan of auto_plan: a DeviceMesh, of this package or of PyTorch, or a
+        map such as {"tp": 2}. By default that of the innermost `with mesh:`, or else of the module's DTensors.
     :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
-        placements. "auto" takes the tp_plan of a model of transformers. A plan of auto_plan is one for the whole mesh.
-    :param src_data_rank: under torchrun, the rank whose parameters and buffers all processes get. With None, they must be the same
-        in all processes. Ranks that are threads read the same ones.
+        placements. "auto" takes the tp_plan of a model of transformers. A plan of auto_plan is one for the whole mesh. By default the
+        placements of the module's DTensors.
+    :param src_data_rank: under torchrun, the rank whose parameters and buffers all processes get, except DTensors. With None, they
+        must be the same in all processes. Ranks that are threads read the same ones.
     :param example_inputs: the arguments of a call: a tuple, a dictionary of keywords, or one tensor; or a list of these, for
         several shapes. The module is compiled for them now, and takes inputs of these shapes only. Without it, the module is
         compiled when it is called, once for each shape.
@@ -187,20 +193,37 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
     """
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"a torch.nn.Module is expected; found {module!r}")
-    mesh = read_mesh(device_mesh)
-    if parallelize_plan is None:
+    place = CallSite().place
+    try:
+        given = read_mesh(device_mesh) if is_given(device_mesh) or not dtensors.list_dtensors(module) else None
+        of_dtensors = dtensors.find_mesh(module, known=given.layout if given else None, known_as="the mesh of this call is one")
+    except MeshError as error:
+        raise error if error.place else MeshError(error.message, place=place, fqn=error.fqn) from None
+    mesh = given or of_dtensors
+    assert mesh is not None
+    if parallelize_plan is None and of_dtensors is None:
         warnings.warn("no parallelize_plan is given, so this call does nothing", stacklevel=2)
         return module
     if isinstance(parallelize_plan, str) and parallelize_plan == "auto":
-        parallelize_plan, match = find_plan(module, CallSite().place), "hf"
-    calls = _read_plan(module, mesh, parallelize_plan, cpu, options, match=match, on_unmatched=on_unmatched, loss_parallel=loss_parallel)
-    if src_data_rank is not None:
-        processes.broadcast([*module.parameters(), *module.buffers()], src_data_rank)
-    with restoring(module):
-        for call in calls:
-            dispatcher = _add_call(module, call)
+        parallelize_plan, match = find_plan(module, place), "hf"
+    if parallelize_plan is None:
+        calls = list_calls_of_dtensors(module, mesh, place, loss_parallel=loss_parallel)
+        for _, call in calls:
+            call.options, call.cpu = dict(options or {}), cpu
+    else:
+        calls = [(module, call) for call in _read_plan(module, mesh, parallelize_plan, cpu, options, match=match, on_unmatched=on_unmatched,
+                                                       loss_parallel=loss_parallel)]
+    if src_data_rank is not None and parallelize_plan is not None:
+        processes.broadcast([tensor for tensor in (*module.parameters(), *module.buffers()) if not dtensors.is_dtensor(tensor)], src_data_rank)
+    with contextlib.ExitStack() as stack:
+        for changed in dict.fromkeys((module, *(inner for inner, _ in calls))):
+            stack.enter_context(restoring(changed))
+        if of_dtensors is not None:
+            stack.enter_context(hooks.without_dtensors(module))
+        for inner, call in calls:
+            _add_call(inner, call)
         if example_inputs is not None:
-            dispatcher.compile_examples(module, read_examples(example_inputs))
+            _get_dispatcher(module).compile_examples(module, read_examples(example_inputs))
     return module
 
 
@@ -247,7 +270,9 @@ def _add_data_call(module: torch.nn.Module, mesh: Any, style: str, reshard_after
         raise UnsupportedError(f"{style} takes one module; found {type(module).__name__}. Call it for each module", place=place)
     mesh = read_mesh(mesh)
     check_data_mesh(mesh, style, place)
-    _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
+    is_distributed = dtensors.find_mesh(module, known=mesh.layout, known_as="the mesh of this call is one") is not None
+    with hooks.without_dtensors(module) if is_distributed else contextlib.nullcontext():
+        _add_call(module, DataCall(mesh, style, reshard_after_forward, dict(batch or {}), place))
     return module
 
 
@@ -301,7 +326,7 @@ def DistributedDataParallel(module: torch.nn.Module, *, device_mesh: Any = None,
     """torch.nn.parallel's class of this name. Inputs and outputs of the module are those of all ranks together."""
     _refuse("DistributedDataParallel", options, torch.nn.parallel.DistributedDataParallel)
     _add_data_call(module, device_mesh, "ddp", None, batch)
-    processes.broadcast([*module.parameters(), *module.buffers()], 0)
+    processes.broadcast([tensor for tensor in (*module.parameters(), *module.buffers()) if not dtensors.is_dtensor(tensor)], 0)
     return module
 
 

@@ -178,6 +178,20 @@ def write_state(optimizer: torch.optim.Optimizer, names: Mapping[int, str], stat
                 optimizer.state[parameter] = values if "momentum_buffer" in values else {"step": step.clone(), **values}
 
 
+def replace_parameters(optimizer: torch.optim.Optimizer, made: Mapping[int, torch.nn.Parameter], *, state: Mapping[Any, Any] | None) -> bool:
+    """Gives the optimizer new parameters, by the identities of those that they replace; returns whether it had one of these.
+
+    :param state: what becomes of its state; by default, it is that of the new parameters."""
+    if not any(id(parameter) in made for group in optimizer.param_groups for parameter in group["params"]):
+        return False
+    if state is None:
+        state = {made.get(id(key), key): values for key, values in optimizer.state.items()}
+    optimizer.state = collections.defaultdict(dict, state)
+    for group in optimizer.param_groups:
+        group["params"] = [made.get(id(parameter), parameter) for parameter in group["params"]]
+    return True
+
+
 class SharedState(collections.defaultdict[Any, Any]):
     """The `state` of an optimizer while programs have it: `show` brings it here before anyone looks at it."""
 

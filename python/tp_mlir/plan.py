@@ -16,9 +16,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import styles
+from . import dtensors, styles
 from .errors import CompileError, Diagnostic, MeshError, PlanError
-from .mesh import DeviceMesh, Layout
+from .mesh import DeviceMesh, Layout, read_mesh
 from .source import CallSite, EntryPlace, Place
 
 if TYPE_CHECKING:
@@ -160,6 +160,38 @@ def _read_entries(pattern: str, value: Any, place: EntryPlace) -> list[Entry]:
         return [Entry(pattern, styles.read(value), place)]
     except PlanError as error:
         raise PlanError(f"entry {pattern!r}: {error.message}", place=place.key, entry=pattern) from None
+
+
+def list_calls_of_dtensors(module: torch.nn.Module, mesh: DeviceMesh, place: Place, *,
+                           loss_parallel: bool = False) -> list[tuple[torch.nn.Module, Call]]:
+    """The calls that ask for the placements which the module's DTensors have, each with its module: those of fully_shard for
+    modules that PyTorch's function of this name was called for, and placements of parameters over the other dimensions.
+
+    :param mesh: the whole mesh of the DTensors."""
+    calls: list[tuple[torch.nn.Module, Call]] = []
+    axes = list(mesh.axes)
+    for inner in module.modules():
+        if (data := _find_fsdp_mesh(inner)) is not None:
+            data_mesh = read_mesh(data)
+            check_data_mesh(data_mesh, "fsdp", place)
+            calls.append((inner, DataCall(data_mesh, "fsdp", None, {}, place)))
+            axes = [axis for axis in axes if axis not in data_mesh.axes]
+    if axes:
+        entries = []
+        for fqn, tensor in dtensors.list_dtensors(module).items():
+            placements = dtensors.list_placements(tensor)
+            entries.append(Entry(fqn, [placements[axis] for axis in axes], EntryPlace(place)))
+        calls.append((module, TensorCall(mesh[tuple(axes)], entries, "fnmatch", None, loss_parallel, place)))
+    return calls
+
+
+def _find_fsdp_mesh(module: torch.nn.Module) -> Any:
+    """The mesh that PyTorch's fully_shard was called with for `module`, if it was, and the module has parameters."""
+    if not any(base.__name__ == "FSDPModule" for base in type(module).__mro__):
+        return None
+    state = module._get_fsdp_state()  # type: ignore[operator]
+    groups = state._fsdp_param_groups if hasattr(state, "_fsdp_param_groups") else [state._fsdp_param_group]  # before PyTorch 2.12
+    return next((group.mesh_info.mesh for group in groups if group is not None), None)
 
 
 def join(*names: str) -> str:

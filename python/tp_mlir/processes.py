@@ -108,8 +108,23 @@ def broadcast(tensors: Iterable[torch.Tensor], rank: int) -> None:
                 continue  # which is reported when the module is compiled
             values = tensor.detach().contiguous()
             bytes = values.view(-1).view(torch.uint8)
-            groups.call(everyone, lambda group, bytes=bytes: dist.broadcast(bytes, rank, group))
+            groups.call(everyone, functools.partial(dist.broadcast, bytes, rank))
             tensor.copy_(values)
+
+
+def exchange(sent: Sequence[torch.Tensor], counts: Sequence[int]) -> Sequence[torch.Tensor]:
+    """Sends each rank the elements `sent` for it; returns those that it sends, of which there are `counts`."""
+    import torch
+    import torch.distributed as dist
+    groups = _get_groups()
+    everyone = tuple(range(groups.size))
+    groups.make(everyone)
+    width = sent[0].element_size()
+    output, input = sent[0].new_empty(sum(counts)), torch.cat(list(sent))
+    received_sizes, sent_sizes = [width * count for count in counts], [width * part.numel() for part in sent]
+    groups.call(everyone, lambda group: dist.all_to_all_single(output.view(torch.uint8), input.view(torch.uint8), received_sizes, sent_sizes,
+                                                               group))
+    return torch.split(output, list(counts))
 
 
 @contextlib.contextmanager
@@ -193,7 +208,7 @@ class _Groups:
         import torch.distributed as dist
         self.is_closed = True
         while self._known:
-            _, group = self._known.popitem()
+            group: Any = self._known.popitem()[1]
             if group is not dist.GroupMember.NON_GROUP_MEMBER:
                 with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # it has failed, or the user has destroyed it
                     dist.destroy_process_group(group)

@@ -21,13 +21,11 @@ from . import _native, processes
 from .capture import Structure, key_of
 from .errors import InputError, UnsupportedError
 from .report import Report
-from .weights import resolve, to_tensor
+from .weights import DTYPES, resolve, to_tensor
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
-          "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
 _KEY = "tp_mlir"
 _SCHEMA = 1
 

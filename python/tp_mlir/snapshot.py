@@ -14,13 +14,11 @@ from typing import Any
 
 import torch
 
-from . import hooks
+from . import dtensors, hooks
 from .capture import get_class_name
 from .errors import WeightError
 
 _is_training = operator.attrgetter("training")
-_get_version = operator.attrgetter("_version")
-_get_pointer = torch.Tensor.data_ptr
 _flatten = itertools.chain.from_iterable
 # What torch.nn.Module keeps itself.
 _KEPT_BY_TORCH = frozenset(vars(torch.nn.Module()))
@@ -41,7 +39,7 @@ class Snapshot:
         self._absent = [(tensors, name) for tensors in kept for name, tensor in tensors.items() if tensor is None]
         self._structure = self._look()
         self._constants: list[tuple[Any, Any, torch.Tensor]] = []
-        self._seen: tuple[list[int], list[int]] = [], []
+        self._seen: tuple[list[Any], list[int]] = [], []
 
     def _look(self) -> tuple[list[Any], list[str], list[int]]:
         return (list(_flatten(map(dict.values, self._children))), list(_flatten(self._children)), list(map(len, self._tensors)))
@@ -76,7 +74,7 @@ class Snapshot:
             if tensor.is_inference():
                 raise WeightError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
                                   "PyTorch doesn't count the writes to it; make the module outside of it")
-        self._seen = list(map(_get_version, tensors)), list(map(_get_pointer, tensors))
+        self._seen = dtensors.observe(tensors)
 
     def _have_constants_changed(self) -> bool:
         tensors = [tensor for *_, tensor in self._constants]
@@ -85,7 +83,7 @@ class Snapshot:
                 return True
         except LookupError:
             return True
-        return (list(map(_get_version, tensors)), list(map(_get_pointer, tensors))) != self._seen
+        return dtensors.observe(tensors) != self._seen
 
 
 def _iterate_tensors(modules: Collection[torch.nn.Module]) -> Iterator[tuple[Any, Any, torch.Tensor]]:

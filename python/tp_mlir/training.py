@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from . import _native, hooks, optimizers
+from . import _native, dtensors, hooks, optimizers
 from .capture import Captured, Signature, capture, check_context, check_tensors, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import CompileError, Error, InputError, PlanError
@@ -24,7 +24,6 @@ from .module import ParallelModule, parallelize_module, read_examples, restoring
 from .optimizers import SharedState
 from .plan import PlanText
 from .report import Proof, Report
-from .saved import DTYPES
 from .source import CallSite, Place
 from .snapshot import Snapshot
 from .weights import Outdated, collect_tensors, to_tensor
@@ -103,7 +102,37 @@ class TrainStep:
         handles = [optimizer.register_state_dict_pre_hook(store), optimizer.register_load_state_dict_post_hook(reload),
                    any_module.register_state_dict_pre_hook(pull), any_module.register_load_state_dict_pre_hook(pull),
                    module.register_forward_pre_hook(hooks.mark_own(pull))]
+        module.__dict__["_tp_mlir"].steps.add(self)
         weakref.finalize(self, lambda: [handle.remove() for handle in handles]).atexit = False
+
+    @property
+    def executables(self) -> list[Executable]:
+        """Its programs, one for each set of input shapes."""
+        return [executable for executable, _ in self._executables.values()]
+
+    @property
+    def loaded(self) -> Executable | None:
+        """The program that has the state of the optimizer and the newest parameters."""
+        return self._loaded
+
+    def replace_parameters(self, made: Mapping[int, torch.nn.Parameter]) -> None:
+        """Gives the optimizer new parameters, which the module has already, by the identities of those that they replace. They have
+        the values that the programs have."""
+        with self._lock:
+            others: dict[Any, Any] | None = None
+            if self._loaded is not None:
+                if self._is_shown or self.optimizer.state is not self._state:
+                    self._load(keeps_steps=self._is_scheduled)
+                others = {key: values for key, values in dict.items(self.optimizer.state) if id(key) not in self._names}
+            self._names = {id(made[old]) if old in made else old: name for old, name in self._names.items()}
+            if optimizers.replace_parameters(self.optimizer, made, state=others) and others is not None:
+                self._state = self.optimizer.state = SharedState(_make_hook(self.store), others)
+            self._hyperparameters = optimizers.get_hyperparameters(self.optimizer, is_scheduled=self._is_scheduled)
+
+    def pull(self) -> None:
+        """Gives the module the parameters that the programs have."""
+        with self._lock:
+            self._pull()
 
     def __del__(self) -> None:
         """Gives module and optimizer what the programs have."""
@@ -216,7 +245,7 @@ class TrainStep:
     def _compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[int]]:
         captured = capture(self.module, *self._take_part(args, kwargs), is_step=True)
         captured.derivatives.check(get_class_name(self.module))
-        known = captured.program.weights.keys()
+        known = captured.program.weight_names
         self._names = {id(parameter): name for name, parameter in self.module.named_parameters(remove_duplicate=False) if name in known}
         dispatcher = self.module.__dict__["_tp_mlir"]
         base, common = dispatcher.write_plan(self.module)
@@ -234,7 +263,7 @@ class TrainStep:
     def _write_settings(self, captured: Captured) -> str:
         settings = dict(self._settings)
         settings["optimizer"] = optimizers.read_optimizer(self.optimizer, self._names, is_scheduled=self._is_scheduled)
-        frozen = optimizers.find_frozen(self.module, self.optimizer, captured.program.weights.keys())
+        frozen = optimizers.find_frozen(self.module, self.optimizer, captured.program.weight_names)
         if frozen:
             settings["frozen"] = frozen
         return json.dumps(settings, indent=1)
@@ -304,16 +333,14 @@ class TrainStep:
                              "follows these; use optimizer.load_state_dict, which sets both")
         self._steps = steps
         state["optimizer.step"] = torch.tensor(self._steps)
-        session = self._loaded.bundle.weights.session
-        session.set_parameters({name: state[name] if name in state else torch.zeros(shape, dtype=dtype)
-                                for name, shape, dtype in self._get_state(session)})
+        weights = self._loaded.bundle.weights
+        weights.set({name: state.get(name) for name in self._get_state(weights.session)})
         self._state = self.optimizer.state = SharedState(_make_hook(self.store), dict(self.optimizer.state))
         self._is_shown = False
 
     @staticmethod
-    def _get_state(session: _native.Session) -> list[tuple[str, list[int], torch.dtype]]:
-        return [(parameter["name"], parameter["shape"], DTYPES[parameter["dtype"]])
-                for parameter in json.loads(session.manifest)["parameters"] if parameter["name"].startswith("optimizer.")]
+    def _get_state(session: _native.Session) -> list[str]:
+        return [parameter["name"] for parameter in json.loads(session.manifest)["parameters"] if parameter["name"].startswith("optimizer.")]
 
     def store(self) -> None:
         """Gives the optimizer the state that the active program has, as `optimizer.state_dict()` does."""
@@ -321,8 +348,10 @@ class TrainStep:
             return
         with self._lock:
             self._is_shown = True
-            session = self._loaded.bundle.weights.session
-            state = {name: to_tensor(session.get_parameter(name)) for name, *_ in self._get_state(session)}
+            weights = self._loaded.bundle.weights
+            parameters = dict(self.module.named_parameters(remove_duplicate=False))
+            # The name of a parameter's state ends with that of the parameter.
+            state = {name: weights.get(name, parameters.get(name.split(".", 2)[-1])) for name in self._get_state(weights.session)}
             self._steps = int(state["optimizer.step"])
             optimizers.write_state(self.optimizer, self._names, state)
 
@@ -373,7 +402,7 @@ def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_pla
     """Makes a step of training for `module`.
 
     :param device_mesh: as in parallelize_module, with `parallelize_plan`. Both may be left out if the module has a plan, from
-        parallelize_module or fully_shard.
+        parallelize_module or fully_shard, or if its parameters are DTensors.
     :param loss: "cross_entropy", "mse", or "output" for a module whose result is its loss; a map such as {"name":
         "cross_entropy", "label_smoothing": 0.1} (docs/Training.md); or torch.nn's CrossEntropyLoss or MSELoss.
     :param optimizer: torch.optim's SGD, Adam or AdamW of the module's parameters. Parameters that it doesn't have aren't trained.
@@ -406,13 +435,17 @@ def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_pla
     optimizers.read_optimizer(optimizer, {}, is_scheduled=schedule is not None)  # reports what can't be compiled
     optimizers.count_steps(optimizer, schedule)
     with restoring(module):
-        if parallelize_plan is not None:
+        if parallelize_plan is not None or not isinstance(module, ParallelModule) and dtensors.list_dtensors(module):
             parallelize_module(module, device_mesh, parallelize_plan, **options)
         elif options or device_mesh is not None:
             raise PlanError("a mesh and options need a parallelize_plan", place=site.place)
         if not isinstance(module, ParallelModule):
             raise PlanError(f"{get_class_name(module)} has no plan: give a mesh and a parallelize_plan, or call parallelize_module or "
                             "fully_shard before", place=site.place)
+        known = set(map(id, module.parameters()))
+        if not any(id(parameter) in known for group in optimizer.param_groups for parameter in group["params"]):
+            raise InputError(f"the optimizer has no parameter of {get_class_name(module)}; if they were replaced since it was made, as by "
+                             "distribute or fully_shard, make it again")
         step = TrainStep(module, optimizer, settings, schedule, site.place, update_module)
         if example_inputs is not None:
             for example in read_examples(example_inputs):

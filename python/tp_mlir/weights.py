@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import operator
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,11 +16,13 @@ from typing import Any
 import torch
 from torch.utils.dlpack import from_dlpack
 
-from . import _native, processes
+from . import _native, dtensors, processes
 from .errors import Error
+from .mesh import Layout
 
-_get_version = operator.attrgetter("_version")
-_get_pointer = torch.Tensor.data_ptr
+# The types of a manifest.
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
+          "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
 _NOTHING: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
@@ -43,7 +44,7 @@ def to_tensor(array: _native.Array) -> torch.Tensor:
 
 def resolve(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's values as they are in memory: PyTorch may negate them when they are read."""
-    return tensor.detach().resolve_neg()
+    return tensor.detach() if dtensors.is_dtensor(tensor) else tensor.detach().resolve_neg()
 
 
 class Outdated(Error):
@@ -68,35 +69,78 @@ class Weights:
     """The parameters of `artifact`, which are tensors of a module or constants of its programs."""
 
     def __init__(self, artifact: _native.Artifact, slots: Mapping[str, tuple[dict[str, Any], str]],
-                 constants: Mapping[str, Any]) -> None:
+                 constants: Mapping[str, Any], layout: Layout) -> None:
         manifest = json.loads(artifact.manifest)
-        parameters, world_size = manifest["parameters"], manifest["world_size"]
+        parameters = manifest["parameters"]
+        self.world_size: int = manifest["world_size"]
         self._names = [parameter["name"] for parameter in parameters if parameter["name"] in slots]
         self._slots = [slots[name] for name in self._names]
         self._updated = [i for i, name in enumerate(self._names)
                          if any(parameter["name"] == name and parameter.get("updated") for parameter in parameters)]
+        self._shardings = {parameter["name"]: dtensors.Sharding(parameter, layout) for parameter in parameters}
         self._tensors: list[torch.Tensor] = []
-        self._seen: tuple[list[int], list[int]] = [], []
+        self._seen: tuple[list[Any], list[int]] = [], []
         self._look()
         self._types = [(tensor.dtype, tensor.shape) for tensor in self._tensors]
         self._constants = {parameter["name"]: constants[parameter["name"]] for parameter in parameters
                    if parameter["name"] not in slots and parameter["name"] in constants}
         self.pushed = Pushed({}, {}).update(dict(zip(self._names, self._tensors)))
-        self.session = _native.Session(artifact, {**self.pushed.tensors, **self._constants}, processes.get_session_options(world_size))
+        options = processes.get_session_options(self.world_size)
+        values, blocks = self._split(self.pushed.tensors)
+        self.session = _native.Session(artifact, {**values, **self._constants}, options, blocks)
 
     @property
     def names(self) -> list[str]:
         """The FQNs of the module's tensors that programs read."""
         return self._names
 
-    def _look(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> tuple[list[int], list[int]]:
+    def get_dtensor(self, name: str) -> torch.Tensor:
+        """The value of a parameter in the session, with the program's placements.
+
+        :raises WeightError: there are no such placements."""
+        sharding = self._shardings[name]
+        sharding.check()
+        return sharding.join(to_tensor(self.session.get_block(name)))
+
+    def _split(self, tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """Whole tensors, and blocks of DTensors."""
+        values, blocks = {}, {}
+        for name, tensor in tensors.items():
+            if dtensors.is_dtensor(tensor):
+                if dtensors.is_whole(tensor):
+                    values[name] = dtensors.get_local(tensor)
+                else:
+                    blocks[name] = self._shardings[name].split(tensor)
+            else:
+                values[name] = tensor
+        return values, blocks
+
+    def set(self, tensors: Mapping[str, torch.Tensor | None]) -> None:
+        """Gives the session values of parameters that aren't the module's. None stands for zeros."""
+        values, blocks = self._split({name: tensor for name, tensor in tensors.items() if tensor is not None})
+        dtypes = {parameter["name"]: DTYPES[parameter["dtype"]] for parameter in json.loads(self.session.manifest)["parameters"]}
+        zeros = blocks if processes.count() > 1 else values
+        for name in [name for name, tensor in tensors.items() if tensor is None]:
+            sharding = self._shardings[name]
+            zeros[name] = torch.zeros(sharding.local_shape if processes.count() > 1 else sharding.shape, dtype=dtypes[name])
+        self.session.set_parameters(values, blocks)
+
+    def get(self, name: str, like: torch.Tensor | None = None) -> torch.Tensor:
+        """The value of a parameter in the session: a DTensor if `like` is one, with its placements, or else the whole tensor."""
+        if dtensors.is_dtensor(like):
+            if not dtensors.is_whole(like):
+                return self._shardings[name].join_like(to_tensor(self.session.get_block(name)), like)
+            return dtensors.make_like(to_tensor(self.session.get_parameter(name)), like)
+        return to_tensor(self.session.get_parameter(name))
+
+    def _look(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> tuple[list[Any], list[int]]:
         """Reads the module's tensors, unless there are others in their place; returns what was seen before."""
         before = self._seen
         if others:
             self._tensors = [others[fqn] if fqn in others else kept[name] for fqn, (kept, name) in zip(self._names, self._slots)]
         else:
             self._look_up()
-        self._seen = list(map(_get_version, self._tensors)), list(map(_get_pointer, self._tensors))
+        self._seen = dtensors.observe(self._tensors)
         return before
 
     def _look_up(self) -> None:
@@ -119,7 +163,7 @@ class Weights:
                    if states[:2] != states[2:]}
         pushed = self.pushed.update(changed)
         try:
-            self.session.set_parameters({name: pushed.tensors[name] for name in changed})
+            self.session.set_parameters(*self._split({name: pushed.tensors[name] for name in changed}))
         except BaseException:
             self._seen = before
             raise
@@ -131,7 +175,11 @@ class Weights:
             return
         with torch.no_grad():
             for i in self._updated:
-                self._tensors[i].copy_(to_tensor(self.session.get_parameter(self._names[i])))
+                tensor, value = self._tensors[i], self.get(self._names[i], self._tensors[i])
+                if dtensors.is_dtensor(tensor) and dtensors.is_dtensor(value):
+                    dtensors.write(tensor, dtensors.get_local(value))
+                else:
+                    tensor.copy_(value)
         self._look()
 
     def check_unchanged(self, pushed: Pushed) -> None:
@@ -148,11 +196,12 @@ class Weights:
         return {self._names[i]: self._tensors[i].detach().clone() for i in self._updated}
 
     def collect(self) -> dict[str, torch.Tensor]:
-        """The parameters that the programs read, as the module has them now, each in memory of its own."""
+        """The parameters that the programs read, as the module has them now, each whole and in memory of its own."""
         self.push()
         tensors = {name: resolve(tensor) for name, tensor in zip(self._names, self._tensors)}
         constants = {name: to_tensor(value) for name, value in self._constants.items()}
-        return {name: tensor.contiguous().clone() for name, tensor in (tensors | constants).items()}
+        return {name: (tensor.full_tensor() if dtensors.is_dtensor(tensor) else tensor).contiguous().clone()
+                for name, tensor in (tensors | constants).items()}
 
     def forget_updated(self) -> None:
         """At the next run, gives the session again those tensors that programs update."""

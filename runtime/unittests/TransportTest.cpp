@@ -159,6 +159,54 @@ TEST(Transport, RunsSessionsOfOneRank) {
     thread.join();
 }
 
+/// A session of one rank takes the blocks of that rank, and returns them.
+TEST(Transport, TakesBlocksOfItsRank) {
+  std::shared_ptr<const Artifact> artifact = loadTrainProgram("train.3");
+  Session whole(artifact, makeRegressionWeights());
+  auto getBlocks = [&](int64_t rank) {
+    TensorMap blocks;
+    for (const TensorInfo &info : artifact->getManifest().parameters)
+      blocks[info.name] = whole.getParameterBlock(info.name, rank);
+    return blocks;
+  };
+  EXPECT_EQ(
+      errorOf([&] { Session(artifact, {}, {}, getBlocks(0)); }),
+      "there is a block of 'w', and this process runs 3 ranks; blocks are "
+      "for a process that runs one");
+  std::vector<TensorMap> blocks;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    blocks.push_back(getBlocks(rank));
+  TensorMap batch = makeRegressionData(8);
+  RunResult expected = whole.run(batch, {.repeat = 3});
+  auto transports = makeThreadTransports(3);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      SessionOptions options;
+      options.makeCommunicators = makeFactory(transports[rank]);
+      options.ranks = {rank};
+      Session session(artifact, {}, options, blocks[rank]);
+      RunOptions run{.repeat = 3, .gathersOutputs = true};
+      for (int i = 0; i < 2; ++i) {
+        RunResult result = session.run(batch, run);
+        EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
+                  getElements<float>(expected.outputs.at("loss")));
+        // Once more, from the beginning.
+        session.setParameters({}, blocks[rank]);
+      }
+      run.blockOutputs = {"loss"}; // each rank has all of it
+      EXPECT_EQ(getElements<float>(session.run(batch, run).outputs.at("loss")),
+                getElements<float>(expected.outputs.at("loss")));
+      Tensor wrong = makeTensor<float>(Dtype::F32, {7}, std::vector<float>(7));
+      EXPECT_NE(errorOf([&] {
+                  session.setParameters({}, {{"w", wrong}});
+                }).find("block of parameter 'w' has type 7xf32, expected "),
+                std::string::npos);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 TEST(Transport, NeedsAProcessForEachRank) {
   std::shared_ptr<Transport> transport = makeThreadTransports(2).front();
   EXPECT_EQ(errorOf([&] { makeFactory(transport)(makeManifest(4, {}), {}); }),

@@ -23,6 +23,7 @@
 
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ struct RunOptions {
   /// Gets the whole outputs from the ranks of other processes, which all do
   /// this. Its backend must implement Communicator::exchange().
   bool gathersOutputs = false;
+  /// If this process runs one rank: the outputs of which RunResult::outputs gets
+  /// that rank's dense block instead of the whole tensor, without communication.
+  std::set<std::string> blockOutputs = {};
   /// If not empty, the run fails before it begins unless all processes give the
   /// same, such as digests of the inputs.
   Communicator::NamedValues agreement = {};
@@ -129,8 +133,11 @@ public:
   /// each rank has its own copy of parameters that the program updates. Parameters with an initial value
   /// needn't be given. Chooses the libraries for large products, see
   /// chooseGemms. Throws an input error listing every missing or wrong weight.
+  ///
+  /// If this process runs one rank, `blocks` may have that rank's dense shards
+  /// of weights, which `weights` then needn't contain.
   Session(std::shared_ptr<const Artifact> artifact, const TensorMap &weights,
-          SessionOptions options = {});
+          SessionOptions options = {}, const TensorMap &blocks = {});
   ~Session();
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
@@ -154,16 +161,18 @@ public:
   /// all of it.
   Tensor getParameter(const std::string &name) const;
   /// The same, but all processes of the job call it, and what their ranks don't
-  /// hold comes from others. Throws execution errors like run().
+  /// hold comes from others. A parameter that each rank holds whole needs no
+  /// communication. Throws execution errors like run().
   Tensor gatherParameter(const std::string &name);
   /// The ranks of this process, ascending.
   const std::vector<int64_t> &getRanks() const;
   /// The shard of a parameter that `rank`, one of this process's ranks, holds,
   /// dense. Like getParameter(), it may be called by several threads.
   Tensor getParameterBlock(const std::string &name, int64_t rank) const;
-  /// Sets global values of parameters, checked like the constructor's weights.
-  /// If a check fails, sets none of them.
-  void setParameters(const TensorMap &values);
+  /// Sets global values of parameters, and shards of the one rank of this
+  /// process, both checked like those of the constructor. If a check fails, sets
+  /// none of them.
+  void setParameters(const TensorMap &values, const TensorMap &blocks = {});
   /// Sets all parameters that programs update to their initial values. Throws
   /// an input error if one of them has none.
   void resetState();

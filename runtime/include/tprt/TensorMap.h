@@ -25,6 +25,14 @@ TPRT_API std::string checkTensors(const std::vector<TensorInfo> &wanted,
                                   bool allowUnused,
                                   bool convertsFloats = false);
 
+/// The same for parameters, of which `values` has global values, and `blocks`
+/// the dense shards of the one rank in `ranks`, those of this process.
+TPRT_API std::string checkParameters(const std::vector<TensorInfo> &wanted,
+                                     const TensorMap &values,
+                                     const TensorMap &blocks,
+                                     const std::vector<int64_t> &ranks,
+                                     std::string_view kind, bool allowUnused);
+
 } // namespace tprt
 
 #endif // TPRT_TENSORMAP_H

@@ -126,14 +126,16 @@ Plan TransportCommunicator::makePlan(const Collective &collective) {
       return std::find(members.begin(), members.end(), each) - members.begin();
     };
     size_t index = getOrAddGroup(members); // the same in all processes
-    if (static_cast<size_t>(plan.self = getMember(rank)) == members.size())
+    size_t self = getMember(rank);
+    if (self == members.size())
       continue;
+    plan.self = self;
     plan.group = index;
     for (int64_t each : group)
       plan.order.push_back(getMember(each));
     plan.countedBytes = getReceivedBytes(collective, rank);
     if (collective.kind == CollectiveKind::AllReduce)
-      return plan;
+      continue; // the other groups are for other ranks
     plan.boxes = makeBoxes(collective, rank, members);
     plan.sentBytes = addUp(plan.boxes.sent, members.size());
     plan.receivedBytes = addUp(plan.boxes.received, members.size());

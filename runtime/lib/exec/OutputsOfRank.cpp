@@ -5,6 +5,8 @@
 
 #include "exec/GatherBlocks.h"
 
+#include <algorithm>
+
 using namespace tprt;
 
 RankOutputs::~RankOutputs() = default;
@@ -21,12 +23,18 @@ const std::byte *OutputsOfRank::read(size_t index, int64_t first,
   return host.data();
 }
 
-TensorMap OutputsOfRank::gather() {
+TensorMap OutputsOfRank::gather(const std::set<std::string> &kept) {
   TensorMap whole;
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const TensorInfo &info = program.outputs[i];
     size_t bytes = info.getShardBytes(getRank());
     const std::byte *block = read(i, 0, bytes / byteWidth(info.dtype));
+    if (kept.contains(info.name)) {
+      std::shared_ptr<std::byte> copy = allocateAligned(bytes);
+      std::copy_n(block, bytes, copy.get());
+      whole[info.name] = {info.dtype, info.shards[getRank()].getShape(), copy};
+      continue;
+    }
     whole[info.name] = gatherBlocks(communicator, info, {block, bytes});
   }
   return whole;

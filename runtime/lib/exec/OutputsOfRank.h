@@ -24,8 +24,9 @@ public:
                                     size_t limit) override {
     return communicator.exchange(mine, limit);
   }
-  /// The global outputs, from the blocks of all ranks, which all call it.
-  TensorMap gather();
+  /// The global outputs, from the blocks of all ranks, which all call it. Of
+  /// those in `kept` only this rank's blocks.
+  TensorMap gather(const std::set<std::string> &kept);
 
 private:
   Device &device;

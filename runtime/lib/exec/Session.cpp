@@ -359,7 +359,8 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
   if (options.useOutputs)
     options.useOutputs(outputs);
   else if (options.gathersOutputs && !hostsAll())
-    if (TensorMap whole = outputs.gather(); id == ranks.front())
+    if (TensorMap whole = outputs.gather(options.blockOutputs);
+        id == ranks.front())
       result.outputs = std::move(whole);
   result.counts[id] = state->ranks[id].counts;
 }
@@ -392,14 +393,10 @@ void Session::Impl::keepBlocks(RunResult &result) {
 }
 
 Session::Session(std::shared_ptr<const Artifact> artifact,
-                 const TensorMap &weights, SessionOptions options)
+                 const TensorMap &weights, SessionOptions options,
+                 const TensorMap &blocks)
     : impl(new Impl{std::move(artifact), std::move(options)}) {
   const Manifest &manifest = impl->getManifest();
-  std::string problems =
-      checkTensors(manifest.parameters, weights, "weight", /*allowUnused=*/true,
-                   /*convertsFloats=*/true);
-  if (!problems.empty())
-    throw inputError(problems);
   impl->ranks = impl->options.ranks;
   for (int64_t rank : impl->ranks)
     if (rank < 0 || rank >= manifest.worldSize)
@@ -410,6 +407,11 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     impl->ranks.resize(manifest.worldSize);
     std::iota(impl->ranks.begin(), impl->ranks.end(), 0);
   }
+  std::string problems =
+      checkParameters(manifest.parameters, weights, blocks, impl->ranks,
+                      "weight", /*allowUnused=*/true);
+  if (!problems.empty())
+    throw inputError(problems);
   impl->artifact->loadCode(); // all arguments have been checked by now
   GemmOptions gemm = impl->options.gemm;
   if (gemm.file.empty())
@@ -420,7 +422,9 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
                                     impl->ranks, impl->device);
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
     const TensorInfo &info = manifest.parameters[i];
-    if (auto found = weights.find(info.name); found != weights.end())
+    if (auto block = blocks.find(info.name); block != blocks.end())
+      impl->parameters.setBlock(i, impl->ranks.front(), block->second);
+    else if (auto found = weights.find(info.name); found != weights.end())
       impl->parameters.set(i, found->second);
     else
       impl->parameters.fill(i, *info.init);
@@ -460,6 +464,10 @@ RunResult Session::run(const TensorMap &inputs, const RunOptions &options) {
   const Manifest &manifest = getManifest();
   RunResult result;
   result.choice = chooseProgram(manifest, inputs, options.query);
+  if (!options.blockOutputs.empty() &&
+      (impl->ranks.size() != 1 || result.choice.isPadded))
+    throw inputError("only the rank of a process that runs one rank returns "
+                     "blocks, and none of a run with padded inputs");
   const Program &program = *result.choice.program;
   TensorMap padded = padInputs(result.choice, inputs, options.query);
   impl->setProgram(program);
@@ -495,15 +503,21 @@ Tensor Session::getParameter(const std::string &name) const {
 }
 
 Tensor Session::gatherParameter(const std::string &name) {
-  if (impl->hostsAll())
-    return getParameter(name);
   size_t index = getIndex(getManifest().parameters, name);
+  const TensorInfo &info = getManifest().parameters[index];
+  bool isReplicated = info.neutralRanks.empty() &&
+                      std::all_of(info.shards.begin(), info.shards.end(),
+                                  [&](const Block &shard) {
+                                    return shard.getShape() == info.shape;
+                                  });
+  if (impl->hostsAll() || isReplicated)
+    return getParameter(name);
   Tensor whole;
   impl->runTeam([&](tprt_rank &rank) {
     int64_t id = rank.communicator.getRank();
     Tensor block = impl->parameters.getBlock(index, id);
     Tensor gathered = gatherBlocks(
-        rank.communicator, getManifest().parameters[index],
+        rank.communicator, info,
         {block.data.get(), static_cast<size_t>(block.getNumBytes())});
     if (id == impl->ranks.front())
       whole = gathered;
@@ -518,18 +532,22 @@ Tensor Session::getParameterBlock(const std::string &name, int64_t rank) const {
                                    rank);
 }
 
-void Session::setParameters(const TensorMap &values) {
+void Session::setParameters(const TensorMap &values, const TensorMap &blocks) {
   const std::vector<TensorInfo> &parameters = getManifest().parameters;
   std::vector<TensorInfo> wanted;
-  for (const auto &[name, value] : values)
-    wanted.push_back(parameters[getIndex(parameters, name)]);
+  for (const TensorMap *given : {&values, &blocks})
+    for (const auto &[name, value] : *given)
+      wanted.push_back(parameters[getIndex(parameters, name)]);
   std::string problems =
-      checkTensors(wanted, values, "parameter", /*allowUnused=*/false,
-                   /*convertsFloats=*/true);
+      checkParameters(wanted, values, blocks, impl->ranks, "parameter",
+                      /*allowUnused=*/false);
   if (!problems.empty())
     throw inputError(problems);
   for (const auto &[name, value] : values)
     impl->parameters.set(getIndex(parameters, name), value);
+  for (const auto &[name, block] : blocks)
+    impl->parameters.setBlock(getIndex(parameters, name), impl->ranks.front(),
+                              block);
   if (impl->threads)
     impl->nameConstants();
 }

@@ -70,11 +70,20 @@ void ShardedTensors::set(size_t index, const Tensor &tensor) {
           : tensor;
   setBlocks(index, [&](int64_t rank) {
     if (!isNeutral(info, rank))
-      return place(index, rank, adapted);
+      return place(index, rank, {adapted, info.shards[rank]});
     device->fill(info.dtype, info.neutralElement, getOwnBlock(index, rank),
                  numElements(info.shards[rank].getShape()));
     copiedBytes += info.getShardBytes(rank);
   });
+}
+
+void ShardedTensors::setBlock(size_t index, int64_t rank, const Tensor &block) {
+  const TensorInfo &info = (*infos)[index];
+  bool isConverted =
+      device->sharesHostMemory() && !info.isUpdated && !info.isRightOperand;
+  place(index, rank,
+        {isConverted ? convertFloats(block, info.dtype) : block,
+         makeBox(Shape(block.shape.size()), block.shape)});
 }
 
 void ShardedTensors::fill(size_t index, double value) {
@@ -99,10 +108,10 @@ void ShardedTensors::setBlocks(size_t index, SetBlock setBlock) {
   }
 }
 
-/// Sets a rank's shard of `tensor`: in place if possible, else as a copy.
-void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
+/// Sets a rank's shard: in place if possible, else as a copy.
+void ShardedTensors::place(size_t index, int64_t rank, const Part &part) {
   const TensorInfo &info = (*infos)[index];
-  const Block &block = info.shards[rank];
+  const auto &[tensor, block] = part;
   if (device->sharesHostMemory() && !info.isUpdated) {
     std::optional<int64_t> offset = contiguousOffset(tensor.shape, block);
     if (offset && tensor.dtype == info.dtype) {
@@ -113,7 +122,7 @@ void ShardedTensors::place(size_t index, int64_t rank, const Tensor &tensor) {
     }
     if (info.isRightOperand) {
       hold(index, rank, reserveAddresses(info.getShardBytes(rank)));
-      uncopied[pointers[rank][index]] = tensor;
+      uncopied[pointers[rank][index]] = part;
       return;
     }
     // The rank's old memory may belong to a file or be in use elsewhere.
@@ -128,15 +137,14 @@ ShardedTensors::getReader(size_t index, int64_t rank) const {
   auto found = uncopied.find(pointers[rank][index]);
   if (found == uncopied.end())
     return nullptr;
-  const TensorInfo &info = (*infos)[index];
-  const Block &block = info.shards[rank];
-  return [&info, &block, tensor = found->second] {
-    Tensor part{tensor.dtype, block.getShape(), nullptr};
-    std::shared_ptr<std::byte> data = allocateAligned(part.getNumBytes());
+  return [dtype = (*infos)[index].dtype, part = found->second] {
+    const auto &[tensor, block] = part;
+    Tensor shard{tensor.dtype, block.getShape(), nullptr};
+    std::shared_ptr<std::byte> data = allocateAligned(shard.getNumBytes());
     readBlock(tensor.shape, block, byteWidth(tensor.dtype), tensor.data.get(),
               data.get());
-    part.data = data;
-    return convertFloats(std::move(part), info.dtype).data;
+    shard.data = data;
+    return convertFloats(std::move(shard), dtype).data;
   };
 }
 

@@ -34,6 +34,8 @@ public:
   /// Shards `tensor` as tensor `index`. It has that tensor's shape and its
   /// dtype, or f32 for bf16.
   void set(size_t index, const Tensor &tensor);
+  /// The same for `rank` alone, of which `block` is the shard.
+  void setBlock(size_t index, int64_t rank, const Tensor &block);
   /// Sets every element of tensor `index`.
   void fill(size_t index, double value);
 
@@ -59,7 +61,12 @@ public:
 private:
   template <typename SetBlock>
   void setBlocks(size_t index, SetBlock setBlock);
-  void place(size_t index, int64_t rank, const Tensor &tensor);
+  /// A part of a tensor, which is a rank's shard.
+  struct Part {
+    Tensor tensor;
+    Block block;
+  };
+  void place(size_t index, int64_t rank, const Part &part);
   void hold(size_t index, int64_t rank, std::shared_ptr<const std::byte> data);
   std::shared_ptr<const std::byte> getContents(size_t index,
                                                int64_t rank) const;
@@ -72,8 +79,8 @@ private:
   std::vector<std::vector<void *>> pointers; // [rank][tensor]
   std::vector<std::vector<std::shared_ptr<const std::byte>>>
       memory; // [tensor][rank]
-  /// The global tensors of shards that weren't copied, by the shard's address.
-  std::map<const void *, Tensor> uncopied;
+  /// Where shards are that weren't copied, by the shard's address.
+  std::map<const void *, Part> uncopied;
   int64_t copiedBytes = 0;
 };
 

@@ -73,3 +73,30 @@ std::string tprt::checkTensors(const std::vector<TensorInfo> &wanted,
   reportAll(unknown, "are unknown");
   return problems;
 }
+
+std::string tprt::checkParameters(const std::vector<TensorInfo> &wanted,
+                                  const TensorMap &values,
+                                  const TensorMap &blocks,
+                                  const std::vector<int64_t> &ranks,
+                                  std::string_view kind, bool allowUnused) {
+  std::vector<TensorInfo> wantedValues, wantedBlocks;
+  for (TensorInfo info : wanted) {
+    if (!blocks.contains(info.name)) {
+      wantedValues.push_back(info);
+      continue;
+    }
+    if (ranks.size() != 1)
+      return "there is a block of '" + info.name + "', and this process runs " +
+             std::to_string(ranks.size()) +
+             " ranks; blocks are for a process that runs one";
+    info.shape = info.shards[ranks.front()].getShape();
+    wantedBlocks.push_back(info);
+  }
+  std::string problems = checkTensors(wantedValues, values, kind, allowUnused,
+                                      /*convertsFloats=*/true);
+  std::string ofBlocks =
+      checkTensors(wantedBlocks, blocks, "block of " + std::string(kind),
+                   allowUnused, /*convertsFloats=*/true);
+  bool areBoth = !problems.empty() && !ofBlocks.empty();
+  return problems + (areBoth ? "\n" : "") + ofBlocks;
+}
