@@ -49,6 +49,9 @@
 // RUN: not tp-opt %s --tp-auto-plan="mesh=tp machine=cpu" 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not tp-opt %s --tp-auto-plan="mesh=tp=2,tp=2 machine=cpu" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not tp-opt %s --tp-auto-plan="ranks=-4 machine=cpu" 2>&1 | FileCheck %s --check-prefix=RANKS
+// RUN: not tp-opt %s --tp-auto-plan="ranks=1000000000000 machine=cpu" 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: not tp-opt %s --tp-auto-plan="mesh=dp=100000,tp=100000 machine=cpu" 2>&1 | FileCheck %s --check-prefix=MANY
+// RUN: tp-opt %s --tp-auto-plan="ranks=4 machine=cpu alternatives=4294967295 memory-limit=18446744073709551615" | FileCheck %s --check-prefix=PAIR
 // RUN: not tp-opt %s --tp-auto-plan="ranks=4" 2>&1 | FileCheck %s --check-prefix=MACHINE
 // RUN: not tp-opt %s --tp-auto-plan="ranks=4 machine=none" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not tp-opt %s --tp-auto-plan="ranks=4 machine=cpu train=%t/none.yaml" 2>&1 | FileCheck %s --check-prefix=TRAIN
@@ -58,6 +61,7 @@
 // SIZE: error: the option 'mesh' needs NAME=SIZE for each dimension, as in mesh=dp=2,tp=4; found 'tp'
 // TWICE: mesh:1:15: error: {{.*}}tp
 // RANKS: error: the option 'ranks' must be at least 1, not -4
+// MANY: error: plans are searched for at most 4096 ranks
 // MACHINE: error: tp-auto-plan needs the option 'machine'
 // UNKNOWN: error: no machine is called 'none'
 // TRAIN: error: no plan can be compiled: can't read the training file
