@@ -16,6 +16,8 @@ from pathlib import Path
 
 import torch
 
+import short
+
 ROOT = Path(__file__).resolve().parent.parent
 
 GPT2 = {"transformer.wte": "RowwiseParallel",
@@ -84,6 +86,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=512)
     parser.add_argument("--train", type=Path, help="a training file: compare training steps")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/bin")
+    short.add_option(parser, ranks=[2], layers=1, tokens=32)
     arguments = parser.parse_args()
     print(f"{'model':8} {'ranks':>5} {'hand-written':>13} {'found':>10} {'ratio':>6} {'search':>8}  mesh")
     worst = 0
@@ -111,7 +114,7 @@ def main():
                 mesh = ", ".join(f"{axis['name']}={axis['size']} {axis['role']}" for axis in found["axes"])
                 print(f"{model:8} {ranks:5} {hand * 1e3:10.3f} ms {found['seconds'] * 1e3:7.3f} ms {ratio:6.2f} {seconds:6.1f} s  {mesh}",
                       flush=True)
-    sys.exit(worst > 1.01)
+    sys.exit(worst > 1.01 and not arguments.short)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Found(unittest.TestCase):
     def test_every_alternative_is_right(self):
         ids = (torch.arange(16) % 512).reshape(2, 8)
         plan = tp.auto_plan(make(), {"dp": 2, "tp": 2}, example_inputs=ids, alternatives=6)
-        self.assertGreater(len(plan.alternatives), 4)
+        self.assertGreater(len(plan.alternatives), 2)
         for other in plan.alternatives:
             with self.subTest(plan=other.text):
                 self.check(other, ids)

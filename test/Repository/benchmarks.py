@@ -19,6 +19,7 @@ FOLDERS = "--bin {build}/bin --out {out}"
 # By script: its options, beside --short, and what it needs.
 SCRIPTS = {
     "all_reduce": ("--build {build}", ["torch"]),
+    "auto_plan": ("--bin {build}/bin", ["torch", "transformers"]),
     "compile_layers": ("--bin {build}/bin", []),
     "compile_time": ("--tp-opt {build}/bin/tp-opt --jax-python {peers}", ["peers"]),
     "dots": ("--tp-opt {build}/bin/tp-opt", []),
