@@ -1,4 +1,4 @@
-//===- AutoPlan.cpp - The plan with the least predicted time --------------===//
+//===- AutoPlan.cpp - A plan by predicted time and memory -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The choice has two parts. What each mesh dimension is used for is enumerated.
@@ -133,20 +133,17 @@ FailureOr<std::vector<MeshUse>> AutoPlanPass::getUses() {
   for (int64_t data = 1; data <= ranks; ++data) {
     if (ranks % data)
       continue;
-    std::vector<AxisRole> roles = {AxisRole::DDP, AxisRole::FSDP};
-    if (data == 1 && ranks > 1)
-      roles.resize(1);
-    for (AxisRole role : roles) {
-      MeshUse &use = uses.emplace_back();
-      if (data > 1 || ranks == 1) {
-        use.mesh.push_back({"dp", data});
-        use.roles.push_back(role);
-      }
-      if (data < ranks) {
-        use.mesh.push_back({"tp", ranks / data});
-        use.roles.push_back(AxisRole::Tensor);
-      }
-    }
+    std::vector<plan::MeshAxis> axes;
+    if (data > 1 || ranks == 1)
+      axes.push_back({"dp", data});
+    if (data < ranks)
+      axes.push_back({"tp", ranks / data});
+    for (MeshUse &use : getMeshUses(axes))
+      if (llvm::all_of(llvm::zip_equal(axes, use.roles), [](auto axis) {
+            auto &[described, role] = axis;
+            return (described.name == "tp") == (role == AxisRole::Tensor);
+          }))
+        uses.push_back(std::move(use));
   }
   return uses;
 }

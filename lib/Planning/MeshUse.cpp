@@ -38,18 +38,29 @@ std::string MeshUse::describe() const {
   return text;
 }
 
+/// The roles that the dimension after those of `use` may have.
+static SmallVector<AxisRole> getNextRoles(const MeshUse &use) {
+  size_t axis = use.roles.size();
+  if (use.mesh[axis].size == 1) // splits nothing
+    return {AxisRole::DDP};
+  SmallVector<AxisRole> roles = {AxisRole::DDP, AxisRole::FSDP,
+                                 AxisRole::Tensor};
+  for (size_t i = 0; i < axis; ++i) {
+    bool isData = use.mesh[i].size > 1 && use.roles[i] != AxisRole::Tensor;
+    if (isData)
+      llvm::erase(roles, AxisRole::DDP);
+    if (isData && use.roles[i] == AxisRole::FSDP)
+      llvm::erase(roles, AxisRole::FSDP);
+  }
+  return roles;
+}
+
 std::vector<MeshUse> planning::getMeshUses(ArrayRef<plan::MeshAxis> mesh) {
   std::vector<MeshUse> uses = {{mesh.vec(), {}}};
   for (size_t axis = 0; axis < mesh.size(); ++axis) {
     std::vector<MeshUse> longer;
     for (const MeshUse &use : uses)
-      for (AxisRole role : {AxisRole::DDP, AxisRole::FSDP, AxisRole::Tensor}) {
-        bool isData = role != AxisRole::Tensor;
-        // Nothing follows FSDP. A dimension of one rank splits nothing.
-        bool isTaken = llvm::is_contained(use.roles, role) ||
-                       llvm::is_contained(use.roles, AxisRole::FSDP);
-        if (isData && (isTaken || mesh[axis].size == 1))
-          continue;
+      for (AxisRole role : getNextRoles(use)) {
         longer.push_back(use);
         longer.back().roles.push_back(role);
       }

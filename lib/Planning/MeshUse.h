@@ -28,8 +28,8 @@ struct MeshUse {
   std::string describe() const;
 };
 
-/// All uses of `mesh`. At most one dimension is DDP, and at most one FSDP, which
-/// follows it: as in HSDP, a group shards within and replicates across.
+/// All uses of `mesh`. At most one dimension is DDP, and at most one FSDP. FSDP
+/// comes after DDP, as in HSDP: replicas of what the later dimension shards.
 std::vector<MeshUse> getMeshUses(ArrayRef<plan::MeshAxis> mesh);
 
 /// The text of the plan that uses the mesh so, and has `entries` over the

@@ -18,10 +18,8 @@ using namespace mlir::tp::planning;
 
 /// Reads the members of docs/Report.md that a cost consists of.
 static PlanCost readCost(StringRef report) {
-  llvm::Expected<llvm::json::Value> json = llvm::json::parse(report);
-  if (!json)
-    llvm::report_fatal_error(json.takeError());
-  const llvm::json::Object &root = *json->getAsObject();
+  llvm::json::Value json = llvm::cantFail(llvm::json::parse(report));
+  const llvm::json::Object &root = *json.getAsObject();
   const llvm::json::Object &prediction = *root.getObject("prediction");
   PlanCost cost;
   cost.seconds = *prediction.getNumber("seconds");

@@ -269,10 +269,10 @@ std::vector<PlanEntry> EntryMaker::run(StyledModules which) {
   requests.clear();
   llvm::StringSet<> styled;
   for (auto &[fqn, calls] : modules) {
-    bool isRepeated =
+    bool isNumbered =
         plan::getPattern(fqn.getValue(), plan::MatchMode::Fnmatch) != fqn;
     if (which == StyledModules::None ||
-        (which == StyledModules::Numbered && !isRepeated))
+        (which == StyledModules::Numbered && !isNumbered))
       continue;
     if (addStyled(fqn, calls))
       styled.insert(fqn.getValue());

@@ -11,6 +11,8 @@
 #include "TrainPrograms.h"
 
 #include <cmath>
+#include <functional>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -123,40 +125,50 @@ TEST(Transport, AgreesOnSeveralValues) {
   });
 }
 
+/// Calls `body` with each rank of `numRanks`, in a thread of its own, and with
+/// the options of a session that runs only this rank.
+static void
+forEachRank(int64_t numRanks,
+            const std::function<void(int64_t, SessionOptions)> &body) {
+  auto transports = makeThreadTransports(numRanks);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < numRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      SessionOptions options;
+      options.makeCommunicators = makeFactory(transports[rank]);
+      options.ranks = {rank};
+      body(rank, options);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 /// Sessions that run one rank each compute what one session of all ranks does.
 TEST(Transport, RunsSessionsOfOneRank) {
   Session whole(loadTrainProgram("train.3"), makeRegressionWeights());
   TensorMap batch = makeRegressionData(8);
   RunResult expected = whole.run(batch, {.repeat = 3});
-  auto transports = makeThreadTransports(3);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] {
-      SessionOptions options;
-      options.backend = "transport";
-      options.makeCommunicators = makeFactory(transports[rank]);
-      options.ranks = {rank};
-      Session session(loadTrainProgram("train.3"), makeRegressionWeights(),
-                      options);
-      RunOptions run{.repeat = 3, .gathersOutputs = true};
-      run.agreement = {{"the inputs", "x"}};
-      RunResult result = session.run(batch, run);
-      EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
-                getElements<float>(expected.outputs.at("loss")));
-      EXPECT_EQ(result.counts[rank], expected.counts[rank]);
-      EXPECT_EQ(errorOf([&] { session.getParameter("w"); }),
-                "the ranks of this process hold only a part of parameter 'w'");
-      for (const char *name : {"w", "b"})
-        EXPECT_EQ(getElements<float>(session.gatherParameter(name)),
-                  getElements<float>(whole.getParameter(name)));
-      run.agreement = {{"the inputs", rank == 2 ? "y" : "x"}};
-      EXPECT_NE(errorOf([&] { session.run(batch, run); })
-                    .find("the ranks don't agree on the inputs: it is 'x' on "
-                          "rank 0, 'y' on rank 2"),
-                std::string::npos);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+  forEachRank(3, [&](int64_t rank, SessionOptions options) {
+    options.backend = "transport";
+    Session session(loadTrainProgram("train.3"), makeRegressionWeights(),
+                    options);
+    RunOptions run{.repeat = 3, .gathersOutputs = true};
+    run.agreement = {{"the inputs", "x"}};
+    RunResult result = session.run(batch, run);
+    EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
+              getElements<float>(expected.outputs.at("loss")));
+    EXPECT_EQ(result.counts[rank], expected.counts[rank]);
+    EXPECT_EQ(errorOf([&] { session.getParameter("w"); }),
+              "the ranks of this process hold only a part of parameter 'w'");
+    for (const char *name : {"w", "b"})
+      EXPECT_EQ(getElements<float>(session.gatherParameter(name)),
+                getElements<float>(whole.getParameter(name)));
+    run.agreement = {{"the inputs", rank == 2 ? "y" : "x"}};
+    EXPECT_NE(errorOf([&] { session.run(batch, run); })
+                  .find("the ranks don't agree on the inputs: it is 'x' on "
+                        "rank 0, 'y' on rank 2"),
+              std::string::npos);
+  });
 }
 
 /// A session of one rank takes the blocks of that rank, and returns them.
@@ -178,33 +190,25 @@ TEST(Transport, TakesBlocksOfItsRank) {
     blocks.push_back(getBlocks(rank));
   TensorMap batch = makeRegressionData(8);
   RunResult expected = whole.run(batch, {.repeat = 3});
-  auto transports = makeThreadTransports(3);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] {
-      SessionOptions options;
-      options.makeCommunicators = makeFactory(transports[rank]);
-      options.ranks = {rank};
-      Session session(artifact, {}, options, blocks[rank]);
-      RunOptions run{.repeat = 3, .gathersOutputs = true};
-      for (int i = 0; i < 2; ++i) {
-        RunResult result = session.run(batch, run);
-        EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
-                  getElements<float>(expected.outputs.at("loss")));
-        // Once more, from the beginning.
-        session.setParameters({}, blocks[rank]);
-      }
-      run.blockOutputs = {"loss"}; // each rank has all of it
-      EXPECT_EQ(getElements<float>(session.run(batch, run).outputs.at("loss")),
+  forEachRank(3, [&](int64_t rank, SessionOptions options) {
+    Session session(artifact, {}, options, blocks[rank]);
+    RunOptions run{.repeat = 3, .gathersOutputs = true};
+    for (int i = 0; i < 2; ++i) {
+      RunResult result = session.run(batch, run);
+      EXPECT_EQ(getElements<float>(result.outputs.at("loss")),
                 getElements<float>(expected.outputs.at("loss")));
-      Tensor wrong = makeTensor<float>(Dtype::F32, {7}, std::vector<float>(7));
-      EXPECT_NE(errorOf([&] {
-                  session.setParameters({}, {{"w", wrong}});
-                }).find("block of parameter 'w' has type 7xf32, expected "),
-                std::string::npos);
-    });
-  for (std::thread &thread : threads)
-    thread.join();
+      // Once more, from the beginning.
+      session.setParameters({}, blocks[rank]);
+    }
+    run.blockOutputs = {"loss"}; // each rank has all of it
+    EXPECT_EQ(getElements<float>(session.run(batch, run).outputs.at("loss")),
+              getElements<float>(expected.outputs.at("loss")));
+    Tensor wrong = makeTensor<float>(Dtype::F32, {7}, std::vector<float>(7));
+    EXPECT_NE(errorOf([&] {
+                session.setParameters({}, {{"w", wrong}});
+              }).find("block of parameter 'w' has type 7xf32, expected "),
+              std::string::npos);
+  });
 }
 
 TEST(Transport, NeedsAProcessForEachRank) {

@@ -7,7 +7,7 @@
 
 // Each mesh dimension of one rank has one use.
 // RUN: tp-opt %s --tp-auto-plan="mesh=dp=1,tp=2 machine=cpu" | FileCheck %s --check-prefix=ONE
-// ONE-NOT: # dp=1 {{ddp|fsdp}}
+// ONE-NOT: dp=1 {{fsdp|tensor}}
 
 func.func @main(%x: tensor<1x256xf32> {tp.name = "x"}) -> (tensor<1x2048xf32> {tp.name = "y"}) {
   %0 = nn.module "a" class "Linear" (%x as "input" at 0) {

@@ -166,13 +166,20 @@ private:
   LLVM::LLVMFuncOp entry;
 };
 
+/// Makes the declaration `function` a definition of this file, and returns the
+/// function that its attribute `name` refers to, which it is to call.
+LLVM::LLVMFuncOp beginCallerOf(LLVM::LLVMFuncOp function, StringRef name) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
+      function, function->getAttrOfType<FlatSymbolRefAttr>(name));
+  function->removeAttr(name);
+  function.setLinkage(LLVM::Linkage::Internal);
+  return callee;
+}
+
 /// void kernel_range(arguments, begin, end): calls the kernel with the
 /// arguments, read out of the table, and the range.
 void buildRangeFunction(LLVM::LLVMFuncOp function) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
-      function, function->getAttrOfType<FlatSymbolRefAttr>(kRangeOfAttr));
-  function->removeAttr(kRangeOfAttr);
-  function.setLinkage(LLVM::Linkage::Internal);
+  LLVM::LLVMFuncOp kernel = beginCallerOf(function, kRangeOfAttr);
   Location loc = function.getLoc();
   OpBuilder b(function.getContext());
   Block *body = function.addEntryBlock(b);
@@ -194,10 +201,7 @@ void buildRangeFunction(LLVM::LLVMFuncOp function) {
 /// i32 layer_call(context, rank, tables, numbers): calls the layer with the
 /// addresses that the numbers describe (CallBuffers.h), and the rest of these.
 void buildCallFunction(LLVM::LLVMFuncOp function) {
-  auto layer = SymbolTable::lookupNearestSymbolFrom<LLVM::LLVMFuncOp>(
-      function, function->getAttrOfType<FlatSymbolRefAttr>(kCallOfAttr));
-  function->removeAttr(kCallOfAttr);
-  function.setLinkage(LLVM::Linkage::Internal);
+  LLVM::LLVMFuncOp layer = beginCallerOf(function, kCallOfAttr);
   Location loc = function.getLoc();
   OpBuilder b(function.getContext());
   function.setPassthroughAttr(b.getStrArrayAttr({"noinline"}));

@@ -384,7 +384,7 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult CallOp::verify() {
   for (Type type : getUpdated().getTypes())
     if (isa<MemRefType>(type) != updatesBuffers())
-      return emitOpError("updates tensors and buffers");
+      return emitOpError("must update either tensors or buffers, not both");
   return success();
 }
 

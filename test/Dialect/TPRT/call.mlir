@@ -64,7 +64,7 @@ func.func private @layer(%rank: index) attributes {tprt.repeated} {
 
 func.func private @layer(index, memref<4xf32>, memref<4xf32>) attributes {tprt.repeated}
 func.func @mixed(%rank: index, %x: tensor<4xf32>, %y: memref<4xf32>) {
-  // expected-error @+1 {{updates tensors and buffers}}
+  // expected-error @+1 {{must update either tensors or buffers, not both}}
   %0 = tprt.call @layer rank %rank updates(%x, %y : tensor<4xf32>, memref<4xf32>) origins [] collectives [] -> tensor<4xf32>
   return
 }
