@@ -87,6 +87,8 @@ static const std::map<std::string, SetOption> &getOptionSetters() {
          options.backend = nb::cast<std::string>(value.attr("name"));
          options.makeCommunicators = tprt::makeFactory(transport);
          options.ranks = {transport->getRank()};
+         // Python's main thread would raise KeyboardInterrupt in a collective.
+         options.usesCaller = false;
        }},
       {"timeout",
        [](SessionOptions &options, const std::string &name, nb::handle value) {

@@ -4,12 +4,17 @@
 #include "support/Parallel.h"
 #include "LoneRank.h"
 #include "cpu/Gemm.h"
+#include "support/Cores.h"
 
 #include <atomic>
+#include <csignal>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -35,6 +40,63 @@ TEST(ParallelTest, UsesNoMoreThreadsThanItMay) {
   });
   EXPECT_GE(threads.size(), 2u);
   EXPECT_LE(threads.size(), 3u);
+}
+
+TEST(ParallelTest, UsesThePoolOfItsScope) {
+  int core = getUsableCores().front();
+  // Whether a helper has worked on the core, and which helpers have.
+  auto run = [&] {
+    std::mutex mutex;
+    std::set<std::thread::id> helpers;
+    bool isOnCore = true;
+    std::thread::id caller = std::this_thread::get_id();
+    parallelFor(200, 2, [&](int64_t) {
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      if (std::this_thread::get_id() == caller)
+        return;
+      std::lock_guard<std::mutex> lock(mutex);
+      helpers.insert(std::this_thread::get_id());
+      isOnCore &= ::sched_getcpu() == core;
+    });
+    EXPECT_EQ(helpers.size(), 1u);
+    return std::pair(helpers, isOnCore);
+  };
+  std::thread([&] {
+    auto own = run().first;
+    {
+      ThreadPool pool({core});
+      ThreadPool::Scope scope(pool);
+      auto [helpers, isOnCore] = run();
+      EXPECT_NE(helpers, own);
+      EXPECT_TRUE(isOnCore);
+      EXPECT_EQ(run(), std::pair(helpers, true));
+    }
+    EXPECT_EQ(run().first, own);
+  }).join();
+}
+
+/// A process that is forked has no threads, and ends nevertheless.
+TEST(ParallelTest, EndsInAForkedProcess) {
+  std::atomic<int64_t> sum{0};
+  auto add = [&] { parallelFor(5, 2, [&](int64_t i) { sum += i; }); };
+  std::thread([&] {
+    std::optional<ThreadPool> pool(std::in_place);
+    ThreadPool::Scope scope(*pool);
+    add();
+    pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      add();
+      pool.reset();
+      ::_exit(sum == 20 ? 0 : 1);
+    }
+    int status = 0;
+    for (int i = 0; i < 1000 && ::waitpid(child, &status, WNOHANG) == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    ::kill(child, SIGKILL);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }).join();
 }
 
 TEST(ParallelTest, WorksWithinWork) {

@@ -7,8 +7,11 @@
 #include "support/Cores.h"
 #include "tprt/Report.h"
 
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -141,13 +144,63 @@ TEST(Session, RanksHaveCoresOfTheirOwn) {
 }
 
 TEST(Session, SameResultPinnedOrNot) {
-  for (bool pinRanks : {false, true}) {
+  for (bool pinRanks : {false, true})
+    for (bool usesCaller : {false, true}) {
+      SessionOptions options;
+      options.pinRanks = pinRanks;
+      options.usesCaller = usesCaller;
+      Session session(loadToy(), makeWeights(), options);
+      EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
+                (std::vector<float>{15, 26, 37, 23, 34, 45}));
+    }
+}
+
+TEST(Session, RunsInTheCallingThread) {
+  for (bool usesCaller : {false, true}) {
     SessionOptions options;
-    options.pinRanks = pinRanks;
+    options.usesCaller = usesCaller;
     Session session(loadToy(), makeWeights(), options);
-    EXPECT_EQ(getElements<float>(session.run(makeInputs()).outputs.at("y")),
-              (std::vector<float>{15, 26, 37, 23, 34, 45}));
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    RunOptions noting{.useOutputs = [&](RankOutputs &) {
+      std::lock_guard<std::mutex> lock(mutex);
+      threads.insert(std::this_thread::get_id());
+    }};
+    // Any thread may be next.
+    for (int i = 0; i < 3; ++i) {
+      threads.clear();
+      std::thread::id caller;
+      std::thread([&] {
+        caller = std::this_thread::get_id();
+        session.run(makeInputs(), noting);
+      }).join();
+      EXPECT_EQ(threads.size(), 2u);
+      EXPECT_EQ(threads.count(caller), usesCaller);
+    }
   }
+}
+
+/// Also if the run fails.
+TEST(Session, LeavesTheCallingThreadItsCores) {
+  auto getCores = [] {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    EXPECT_EQ(::sched_getaffinity(0, sizeof(set), &set), 0);
+    return std::string(reinterpret_cast<const char *>(&set), sizeof(set));
+  };
+  std::string before = getCores();
+  Session session(loadToy(), makeWeights());
+  Session failing(loadToy("fail_status"), makeWeights());
+  for (int i = 0; i < 3; ++i) {
+    // Starts on each core in turn.
+    PinnedThread pinned({getUsableCores()[i % getUsableCores().size()]});
+    std::string within = getCores();
+    session.run(makeInputs());
+    EXPECT_EQ(getCores(), within);
+    EXPECT_NE(errorOf([&] { failing.run(makeInputs()); }), "");
+    EXPECT_EQ(getCores(), within);
+  }
+  EXPECT_EQ(getCores(), before);
 }
 
 TEST(Session, RecordsMeasuredRuns) {

@@ -34,7 +34,8 @@ public:
 };
 
 /// One rank's end of the communication. Used by this rank's thread only, except
-/// abort().
+/// abort(). That thread may be another one in each run, see
+/// SessionOptions::usesCaller.
 class TPRT_API Communicator {
 public:
   virtual ~Communicator();

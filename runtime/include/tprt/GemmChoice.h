@@ -72,6 +72,8 @@ struct GemmChoices {
 
   /// The library for a product; tiles if nothing was chosen.
   TPRT_API GemmLibrary get(const Product &product) const;
+  /// Whether there is a product for this library.
+  bool uses(GemmLibrary which) const;
 };
 
 /// Chooses a library for each large product of `manifest`, on `numThreads`

@@ -111,8 +111,13 @@ struct SessionOptions {
   /// only some of them. Empty: all.
   std::vector<int64_t> ranks;
   CudaOptions cuda;
-  /// Pins each rank's thread to its own cores, if there are enough.
+  /// Pins each rank's thread to its own cores, if there are enough; a thread
+  /// that calls run() only during the call.
   bool pinRanks = true;
+  /// Whether the thread that calls run() runs the first rank, which saves the
+  /// time of waking a thread up. It never does on a device, or if oneDNN has a
+  /// product, since these keep states of a thread.
+  bool usesCaller = true;
 };
 
 /// Returns the global value of a parameter by name; and a function that uses

@@ -64,6 +64,13 @@ GemmLibrary GemmChoices::get(const Product &product) const {
   return GemmLibrary::Tiles;
 }
 
+bool GemmChoices::uses(GemmLibrary which) const {
+  return library == which || std::any_of(products.begin(), products.end(),
+                                         [&](const GemmChoice &each) {
+                                           return each.library == which;
+                                         });
+}
+
 //===----------------------------------------------------------------------===//
 // Measuring
 //===----------------------------------------------------------------------===//

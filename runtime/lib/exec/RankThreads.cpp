@@ -4,15 +4,17 @@
 #include "exec/RankThreads.h"
 
 #include "support/Cores.h"
+#include "support/Spin.h"
 
-#include <optional>
 #include <system_error>
 
 using namespace tprt;
 
 RankThreads::RankThreads(const Manifest &manifest,
-                         const SessionOptions &options, Device &device)
-    : manifest(manifest), device(device) {
+                         const SessionOptions &options, Device &device,
+                         bool usesCaller)
+    : manifest(manifest), device(device),
+      spins(chooseSpins(manifest.worldSize)) {
   CommunicatorOptions communicatorOptions = options.communicator;
   communicatorOptions.device = &device;
   communicators = options.makeCommunicators(manifest, communicatorOptions);
@@ -22,6 +24,12 @@ RankThreads::RankThreads(const Manifest &manifest,
     std::vector<int> cores;
     if (options.pinRanks)
       cores = chooseCores(getUsableCores(), i, communicators.size());
+    if (i == 0 && usesCaller) {
+      first.emplace(manifest, *communicators[i]);
+      coresOfFirst = cores;
+      helpersOfFirst.emplace(cores);
+      continue;
+    }
     try {
       threads.emplace_back(
           [this, i, cores] { serve(*communicators[i], cores); });
@@ -37,22 +45,28 @@ RankThreads::RankThreads(const Manifest &manifest,
 RankThreads::~RankThreads() { stop(); }
 
 void RankThreads::stop() {
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    isOver = true;
-  }
-  changed.notify_all();
+  isOver = true;
+  ++round;
+  round.notify_all();
+  if (first)
+    first->communicator.finish();
   for (std::thread &thread : threads)
     thread.join();
 }
 
 void RankThreads::run(const Work &work) {
-  std::unique_lock<std::mutex> lock(mutex);
   current = &work;
-  numBusy = ranks.size();
-  ++numRuns;
-  changed.notify_all();
-  changed.wait(lock, [this] { return numBusy == 0; });
+  numBusy = threads.size();
+  ++round;
+  round.notify_all();
+  if (first) {
+    PinnedThread pinned(coresOfFirst);
+    ThreadPool::Scope scope(*helpersOfFirst);
+    call(*first, work);
+  }
+  spin(spins, [this] { return numBusy == 0; });
+  for (uint32_t busy; (busy = numBusy) != 0;)
+    numBusy.wait(busy);
   current = nullptr;
   if (!failure.empty())
     throw executionError(failure);
@@ -71,24 +85,19 @@ void RankThreads::serve(Communicator &communicator,
     problem = "rank " + std::to_string(communicator.getRank()) +
               " can't begin: " + error.what();
   }
-  for (int64_t run = 1;; ++run) {
-    const Work *work;
-    {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return isOver || numRuns == run; });
-      if (isOver)
-        break;
-      work = current;
-    }
+  for (uint32_t seen = 0;; ++seen) {
+    spin(spins, [&] { return round != seen; });
+    round.wait(seen);
+    if (isOver)
+      break;
     if (rank) {
-      call(*rank, *work);
+      call(*rank, *current);
     } else {
       noteFailure(problem);
       communicator.abort(problem);
     }
-    std::lock_guard<std::mutex> lock(mutex);
     if (--numBusy == 0)
-      changed.notify_all();
+      numBusy.notify_one();
   }
   communicator.finish();
 }

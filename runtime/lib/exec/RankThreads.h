@@ -6,20 +6,23 @@
 
 #include "device/Device.h"
 #include "exec/Rank.h"
+#include "support/Parallel.h"
 
-#include <condition_variable>
+#include <atomic>
 #include <mutex>
 #include <thread>
 
 namespace tprt {
 
-/// The ranks that this process hosts, each with its communicator and a thread.
-/// Threads sleep between calls of run(), so that a training step only has to
-/// wake them up, not to create threads and communicators.
+/// The ranks that this process hosts, each with its communicator. The first one
+/// may run in the thread that calls run(); the others have threads of their
+/// own. These spin for a while before they sleep, so that calls that follow
+/// each other wake no thread up.
 class RankThreads {
 public:
+  /// With `usesCaller`, the first rank runs in the thread that calls run().
   RankThreads(const Manifest &manifest, const SessionOptions &options,
-              Device &device);
+              Device &device, bool usesCaller);
   ~RankThreads();
   RankThreads(const RankThreads &) = delete;
   RankThreads &operator=(const RankThreads &) = delete;
@@ -28,7 +31,8 @@ public:
 
   /// Calls `work` for every rank, in its thread, and returns when all calls
   /// have. If one throws, the others leave their collectives and this throws an
-  /// execution error. It can't run again after that.
+  /// execution error. It can't run again after that. Other threads may call it,
+  /// but only one at a time.
   void run(const Work &work);
 
   const std::vector<int64_t> &getRanks() const { return ranks; }
@@ -48,12 +52,17 @@ private:
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::vector<int64_t> ranks;
 
-  std::mutex mutex; ///< guards the members below
-  std::condition_variable changed;
-  const Work *current = nullptr;
-  int64_t numRuns = 0;
-  size_t numBusy = 0;
-  bool isOver = false;
+  /// Of the calling thread, if it runs a rank.
+  std::optional<tprt_rank> first;
+  std::vector<int> coresOfFirst;
+  std::optional<ThreadPool> helpersOfFirst;
+
+  const uint32_t spins;
+  const Work *current = nullptr;    ///< of the round
+  std::atomic<uint32_t> round{0};   ///< counts runs, and the end
+  std::atomic<uint32_t> numBusy{0}; ///< threads that haven't ended the round
+  std::atomic<bool> isOver{false};
+  std::mutex mutex; ///< guards the next member
   /// The first failure. Ranks that only left because of it don't count.
   std::string failure;
 

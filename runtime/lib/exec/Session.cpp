@@ -119,7 +119,10 @@ void Session::Impl::setProgram(const Program &chosen) {
 }
 
 void Session::Impl::makeTeam() {
-  threads = std::make_unique<RankThreads>(getManifest(), options, *device);
+  bool usesCaller = options.usesCaller && device->sharesHostMemory() &&
+                    !gemms->uses(GemmLibrary::OneDnn);
+  threads = std::make_unique<RankThreads>(getManifest(), options, *device,
+                                          usesCaller);
   std::vector<int64_t> hosted = threads->getRanks();
   std::sort(hosted.begin(), hosted.end());
   if (hosted != ranks) {

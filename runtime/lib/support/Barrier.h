@@ -5,21 +5,12 @@
 #define TPRT_LIB_SUPPORT_BARRIER_H
 
 #include "support/Patience.h"
+#include "support/Spin.h"
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
 
 namespace tprt {
-
-/// Tells the core that this thread spins.
-inline void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 /// A reusable barrier for a fixed number of arrivals, after which a next round
 /// begins. A thread may arrive now and wait later, and may wait without having
@@ -53,15 +44,10 @@ public:
   /// can't be used after that.
   template <typename Poll>
   void await(uint64_t target, Poll poll) {
-    for (uint32_t i = 0; i < spins; ++i) {
-      if (arrivals.load(std::memory_order_acquire) >= target)
-        return;
-      // The thread that we wait for may be queued for this core.
-      if (i % 64 == 63)
-        std::this_thread::yield();
-      else
-        relax();
-    }
+    if (spin(spins, [&] {
+          return arrivals.load(std::memory_order_acquire) >= target;
+        }))
+      return;
     for (Patience patience; !isOver(target);) {
       poll(patience.getWaited());
       sleepUntil(target);

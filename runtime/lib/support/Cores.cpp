@@ -3,7 +3,7 @@
 
 #include "support/Cores.h"
 
-#include <sched.h>
+#include <algorithm>
 #include <thread>
 
 using namespace tprt;
@@ -44,4 +44,18 @@ void tprt::pinThread(const std::vector<int> &cores) {
     if (core < CPU_SETSIZE)
       CPU_SET(core, &set);
   ::sched_setaffinity(0, sizeof(set), &set);
+}
+
+PinnedThread::PinnedThread(const std::vector<int> &cores) {
+  cpu_set_t set;
+  if (cores.empty() || std::ranges::count(cores, ::sched_getcpu()) > 0 ||
+      ::sched_getaffinity(0, sizeof(set), &set) != 0)
+    return;
+  before = set;
+  pinThread(cores);
+}
+
+PinnedThread::~PinnedThread() {
+  if (before)
+    ::sched_setaffinity(0, sizeof(*before), &*before);
 }

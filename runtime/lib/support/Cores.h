@@ -7,6 +7,8 @@
 #include "tprt/Error.h"
 
 #include <cstdint>
+#include <optional>
+#include <sched.h>
 #include <vector>
 
 namespace tprt {
@@ -22,6 +24,21 @@ TPRT_API std::vector<int> chooseCores(const std::vector<int> &cores,
 /// Pins this thread, and those that it creates, to these cores. Does nothing if
 /// `cores` is empty. It isn't an error if the system doesn't allow this.
 void pinThread(const std::vector<int> &cores);
+
+/// Keeps this thread on these cores until it is destroyed. Then the thread may
+/// use the cores that it could use before. Does nothing if `cores` is empty, or
+/// if the thread is on one of them: pinning takes microseconds, and the system
+/// hardly moves a thread that runs.
+class TPRT_API PinnedThread {
+public:
+  explicit PinnedThread(const std::vector<int> &cores);
+  ~PinnedThread();
+  PinnedThread(const PinnedThread &) = delete;
+  PinnedThread &operator=(const PinnedThread &) = delete;
+
+private:
+  std::optional<cpu_set_t> before;
+};
 
 } // namespace tprt
 

@@ -3,7 +3,8 @@
 
 #include "support/Parallel.h"
 
-#include "support/Barrier.h"
+#include "support/Cores.h"
+#include "support/Spin.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,8 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace tprt;
@@ -42,13 +45,21 @@ struct ParallelLoop {
   }
 };
 
+} // namespace
+
 /// Threads that share loops of the one that created them. They are kept between
 /// loops: an idle one spins for some microseconds, because a program's next
 /// kernel may need it, and then sleeps. If one wakes up too late, run() doesn't
 /// wait for it.
-class ThreadPool {
+class ThreadPool::Impl {
 public:
-  ~ThreadPool() {
+  explicit Impl(std::vector<int> cores = {}) : cores(std::move(cores)) {}
+  ~Impl() {
+    // A process that was forked has none of them.
+    if (process != getpid()) {
+      (void)new auto(std::move(threads));
+      return;
+    }
     isOver = true;
     announce();
     for (std::thread &thread : threads)
@@ -100,6 +111,7 @@ private:
   }
 
   void serve() {
+    pinThread(cores);
     for (uint32_t seen = 0; !isOver;) {
       for (int i = 0; i < numSpins && round == seen; ++i)
         relax();
@@ -113,6 +125,8 @@ private:
     }
   }
 
+  const pid_t process = getpid();
+  const std::vector<int> cores;
   std::vector<std::thread> threads;
   std::atomic<ParallelLoop *> current{nullptr};
   /// Upper half: the number of workers that may still enter. Lower half: the
@@ -124,11 +138,26 @@ private:
   bool mayGrow = true; ///< the system hasn't refused a thread yet
 };
 
-} // namespace
+/// The one that parallelFor() uses in this thread.
+static ThreadPool::Impl *&getPool() {
+  thread_local ThreadPool::Impl own;
+  thread_local ThreadPool::Impl *pool = &own;
+  return pool;
+}
+
+ThreadPool::ThreadPool(std::vector<int> cores)
+    : impl(std::make_unique<Impl>(std::move(cores))) {}
+
+ThreadPool::~ThreadPool() = default;
+
+ThreadPool::Scope::Scope(ThreadPool &pool)
+    : before(std::exchange(getPool(), pool.impl.get())) {}
+
+ThreadPool::Scope::~Scope() { getPool() = before; }
 
 void tprt::parallelFor(int64_t count, int64_t numThreads,
                        const std::function<void(int64_t)> &work) {
-  thread_local ThreadPool pool;
+  ThreadPool::Impl &pool = *getPool();
   ParallelLoop loop{work, count};
   int64_t numWorkers = std::min({numThreads, count, maxThreads}) - 1;
   if (numWorkers > 0 && !pool.isInUse())

@@ -3,16 +3,10 @@
 
 #include "comm/local/LocalWorld.h"
 
-#include "support/Cores.h"
 #include "support/Patience.h"
+#include "support/Spin.h"
 
 using namespace tprt;
-
-/// Spinning pays off if every rank has a core. It then lasts about 0.2 ms,
-/// several times the cost of waking a thread.
-static uint32_t chooseSpins(int64_t worldSize) {
-  return worldSize <= static_cast<int64_t>(getUsableCores().size()) ? 8192 : 32;
-}
 
 LocalWorld::LocalWorld(const Manifest &manifest,
                        const CommunicatorOptions &options)
