@@ -1,47 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tools: `python -m tp_mlir tp-opt …`."""
+"""The commands, `tp-mlir run …`, and the tools, `tp-mlir tp-opt …`; also as `python -m tp_mlir`."""
 
-import os
-import pathlib
 import sys
 
-from tp_mlir import Error
-from tp_mlir._torch import load_importer
+from tp_mlir import commands, tools
 
-FOLDER = pathlib.Path(__file__).parent / "bin"
-TOOLS = {
-    "tp-import": "a model of PyTorch → MLIR and safetensors",
-    "tp-opt": "passes, as tp-parallelize",
-    "tp-compile": "per-rank programs → an artifact",
-    "tp-run": "runs an artifact",
-    "tp-ckpt": "checkpoints of a training",
-}
+NAME = "tp-mlir"
 
 
-def run_import(arguments: list[str]) -> int:
-    """tp-import is in the extension for the PyTorch of this process."""
-    try:
-        importer = load_importer()
-    except Error as error:
-        print(f"tp-import: error: {error}", file=sys.stderr)
-        return 1
-    return int(importer.run_tool(["tp-import", *arguments]))
+def describe() -> str:
+    def format_table(table: dict[str, str]) -> str:
+        return "\n".join(f"  {name:12}{text}" for name, text in table.items())
+
+    texts = {name: command.description for name, command in commands.COMMANDS.items()}
+    return (f"usage: {NAME} COMMAND MODEL OPTION…\n       {NAME} TOOL ARGUMENT…\n\n"
+            f"Commands, from a model to a result:\n{format_table(texts)}\n\nTools, for one step each:\n{format_table(tools.TOOLS)}\n\n"
+            f"`{NAME} COMMAND --help` and `{NAME} TOOL --help` say more. Exit codes are those of the tools; 2: wrong usage.")
 
 
 def main() -> int:
     name, *arguments = sys.argv[1:] or ["--help"]
     if name in ("-h", "--help"):
-        print("usage: python -m tp_mlir TOOL ARGUMENT…\n")
-        print("\n".join(f"  {tool:12}{text}" for tool, text in TOOLS.items()))
-        print("\n`TOOL --help` says more. Exit code 2: wrong usage.")
+        print(describe())
         return 0
-    if name not in TOOLS:
-        print(f"tp_mlir: error: no tool '{name}'; tools are {', '.join(TOOLS)}", file=sys.stderr)
-        return 2
-    if name == "tp-import":
-        return run_import(arguments)
-    sys.stdout.flush()
-    os.execv(FOLDER / name, [name, *arguments])
+    if name in commands.COMMANDS:
+        return commands.run(name, arguments)
+    if name in tools.TOOLS:
+        return tools.run(name, arguments)
+    print(f"{NAME}: error: no command '{name}'; commands are {', '.join(commands.COMMANDS)}, and tools are {', '.join(tools.TOOLS)}",
+          file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

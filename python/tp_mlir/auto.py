@@ -18,6 +18,7 @@ from .mesh import read_mesh
 from .module import read_examples
 from .plan import AutoPlan, DataCall, Entry, TensorCall
 from .source import CallSite, EntryPlace, Place
+from .units import read_bytes
 
 # What the value of a pass's option may consist of.
 _VALUE = re.compile(r"[\w./:+-]+")
@@ -56,7 +57,7 @@ def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_input
             raise PlanError("a plan is found for a whole mesh, whose ranks are in order", place=place)
         options["mesh"] = ",".join(f"{name}={size}" for name, size in mesh.layout.axes)
     if memory_limit is not None:
-        options["memory-limit"] = _read_bytes(memory_limit)
+        options["memory-limit"] = read_bytes(memory_limit)
     if train is not None:
         options["train"] = "train"
     if not _VALUE.fullmatch(machine):
@@ -73,14 +74,6 @@ def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_input
     report = json.loads(outputs["report"])
     return dataclasses.replace(_read(report, place), text=outputs["plan"],
                                alternatives=tuple(_read(other, place) for other in report["alternatives"]))
-
-
-def _read_bytes(limit: str | int) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", str(limit), re.IGNORECASE)
-    if not found or found[3] and not found[2]:
-        raise InputError(f"a memory limit is a number of bytes, which may have a unit, as in '80GB' or '512MiB'; found {limit!r}")
-    power = ["", "k", "m", "g", "t"].index(found[2].lower())
-    return max(1, int(float(found[1]) * (1024 if found[3] else 1000)**power))
 
 
 def _read(report: Mapping[str, Any], place: Place) -> AutoPlan:

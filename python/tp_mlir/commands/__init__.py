@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tp-mlir run model.pt2 --ranks 2 …`: from a model to a result in one command (docs/CommandLine.md).
+
+Each command makes the steps that it needs by the tools (stages.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+
+from .. import tools
+from .._native import InputError
+from .build import Build, UsageError, add_options, join, list_inputs
+from .stages import Failure
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """A command. `execute` gets the arguments that no option takes, and returns the exit code."""
+
+    description: str
+    execute: Callable[[Build, argparse.Namespace, list[str]], int]
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    passes_on: str | None = None
+    """What the tool is whose options the command has, too, and which."""
+
+
+def _run(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    with build.lock():
+        artifact = build.compile()
+    if build.weights:
+        rest = ["--weights", str(build.weights), *rest]
+    return tools.run("tp-run", [str(artifact), *rest])
+
+
+def _train(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    if not options.training:
+        raise UsageError("--training FILE is needed, which names the loss and the optimizer (docs/Training.md)")
+    if not any(argument == "--steps" or argument.startswith("--steps=") for argument in rest):
+        raise UsageError("--steps N is needed")
+    return _run(build, options, rest)
+
+
+def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    if options.plan:
+        raise UsageError("this command finds a plan; give --ranks or --mesh in place of --plan")
+    with build.lock():
+        text = build.find_plan().read_text()
+    if options.output:
+        _write(options.output, text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _report(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    from ..report import Report
+    with build.lock():
+        build.shard()
+        text = build.get_path("report.json").read_text()
+    print(text.rstrip() if options.json else Report.parse(text))
+    return 0
+
+
+def _explain(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    with build.lock():
+        plan, model = build.find_plan(), build.import_model()
+    values: dict[str, object] = {"plan": plan, "format": "json" if options.json else "text"}
+    if options.value:
+        values["value"] = options.value
+    command = [*tools.get_command("tp-opt"), str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"]
+    return subprocess.run(command).returncode
+
+
+def _compile(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    with build.lock():
+        artifact = build.compile()
+    print(artifact)
+    return 0
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the code")
+    group.add_argument("--target-cpu", metavar="NAME,…", help="the CPUs to compile for; by default this one")
+    group.add_argument("--target", metavar="TARGET", help="a device to compile for, as in cuda:sm_90")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    _add_json(parser)
+    parser.add_argument("--value", metavar="NAME", help="explain only the module, parameter, argument or op of this name")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the plan here; it is printed by default")
+
+
+COMMANDS = {
+    "run": Command("runs a model on several ranks", _run, _add_target, "tp-run: --input ids=ids.npy --output y.npy"),
+    "train": Command("trains a model on several ranks", _train, _add_target, "tp-run: --steps 100 --data x=x.npy"),
+    "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan),
+    "report": Command("lists what the ranks exchange, and why", _report, _add_json),
+    "explain": Command("says why values are split as they are, and what would communicate less", _explain, _add_explain),
+    "compile": Command("makes the artifact, which tp-run runs", _compile, _add_target),
+}
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+    aside = path.with_name(f".{path.name}.new")
+    aside.write_text(text)
+    aside.replace(path)
+
+
+def run(name: str, arguments: list[str]) -> int:
+    """Executes a command. Returns its exit code: a tool's, 1 for an input that is wrong, or 2 for wrong usage."""
+    command = COMMANDS[name]
+    usage = f"tp-mlir {name} MODEL [OPTION…]" + (f" [OPTION of {command.passes_on.split(':')[0]}…]" if command.passes_on else "")
+    parser = argparse.ArgumentParser(
+        f"tp-mlir {name}", usage, f"{command.description[0].upper()}{command.description[1:]}. MODEL is a program of torch.export (.pt2), of "
+        "TorchScript (.pt), or MLIR.", allow_abbrev=False,
+        epilog=f"Further options are those of {command.passes_on}" if command.passes_on else None)
+    add_options(parser)
+    command.add_options(parser)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        parser.print_help()
+        return 0 if arguments else 2
+    model, *others = arguments
+    if model.startswith("-"):
+        parser.error(f"the model comes first; found '{model}'")
+    options, rest = parser.parse_known_args(others)
+    if rest and not command.passes_on:
+        parser.error(f"unknown option '{rest[0]}'")
+    try:
+        return command.execute(Build(pathlib.Path(model), options, list_inputs(rest)), options, rest)
+    except UsageError as error:
+        parser.error(str(error))
+    except (InputError, OSError) as error:
+        print(f"tp-mlir {name}: error: {error}", file=sys.stderr)
+        return 1
+    except Failure as error:
+        return error.code
