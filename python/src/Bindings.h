@@ -9,6 +9,7 @@
 
 namespace mlir::tp::python {
 
+void bindGuards(nanobind::module_ &module);
 void bindPrograms(nanobind::module_ &module);
 void bindSessions(nanobind::module_ &module);
 

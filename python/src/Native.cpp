@@ -26,6 +26,7 @@ NB_MODULE(_native, module) {
   module.attr("__version__") = TP_MLIR_VERSION;
   bindErrors(module);
   bindTensors(module);
+  bindGuards(module);
   bindPrograms(module);
   bindSessions(module);
 }

@@ -3,6 +3,7 @@
 
 #include "Tensors.h"
 #include "Errors.h"
+#include "Torch.h"
 #include <cstring>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -66,6 +67,12 @@ static std::string explainRefusal(nb::handle object) {
 
 static Lent lend(nb::handle object, const std::string &name) {
   Lent lent;
+  // What a tensor's __dlpack__ checks in Python takes several times as long.
+  if (const Torch *torch = Torch::find(); torch && torch->isPlain(object)) {
+    nb::object capsule = torch->lend(object);
+    if (capsule.is_valid() && nb::try_cast(capsule, lent))
+      return lent;
+  }
   if (nb::try_cast(object, lent))
     return lent;
   // PyTorch lends no tensor that requires a gradient.
@@ -174,17 +181,66 @@ nb::dict mlir::tp::python::makeArrays(const tprt::TensorMap &tensors) {
   return arrays;
 }
 
+namespace {
+/// DLPack's DLManagedTensor, of an array.
+struct Managed {
+  nb::dlpack::dltensor view;
+  void *context;
+  void (*deleter)(Managed *);
+
+  std::shared_ptr<const std::byte> data;
+  std::vector<int64_t> shape, strides;
+};
+} // namespace
+
+static constexpr const char *kCapsuleName = "dltensor";
+
+static nb::dlpack::dtype makeType(Dtype dtype) {
+  return makeType(
+      *std::find_if(std::begin(kTypes), std::end(kTypes),
+                    [&](const Type &type) { return type.dtype == dtype; }));
+}
+
+/// What __dlpack__() returns without options: PyTorch asks for none.
+static nb::object makeCapsule(const tprt::Tensor &tensor) {
+  auto managed = std::make_unique<Managed>();
+  managed->data = tensor.data;
+  managed->shape.assign(tensor.shape.begin(), tensor.shape.end());
+  managed->strides.resize(managed->shape.size());
+  int64_t stride = 1;
+  for (size_t i = managed->shape.size(); i-- > 0;) {
+    managed->strides[i] = stride;
+    stride *= managed->shape[i];
+  }
+  managed->view = {const_cast<std::byte *>(tensor.data.get()),
+                   {nb::device::cpu::value, 0},
+                   static_cast<int32_t>(managed->shape.size()),
+                   makeType(tensor.dtype),
+                   managed->shape.data(),
+                   managed->strides.data(),
+                   /*byte_offset=*/0};
+  managed->deleter = [](Managed *self) { delete self; };
+  // Whoever takes the tensor renames the capsule.
+  auto destroy = [](PyObject *capsule) {
+    if (PyCapsule_IsValid(capsule, kCapsuleName))
+      delete static_cast<Managed *>(
+          PyCapsule_GetPointer(capsule, kCapsuleName));
+  };
+  nb::object capsule =
+      nb::steal(PyCapsule_New(managed.get(), kCapsuleName, destroy));
+  if (!capsule.is_valid())
+    throw nb::python_error();
+  (void)managed.release();
+  return capsule;
+}
+
 /// The array as nanobind's class, which has both protocols.
 static nb::object makeView(nb::handle self) {
   const tprt::Tensor &tensor = nb::inst_ptr<Array>(self)->tensor;
   std::vector<size_t> shape(tensor.shape.begin(), tensor.shape.end());
-  const Type *type =
-      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type &each) {
-        return each.dtype == tensor.dtype;
-      });
   return nb::cast(nb::ndarray<nb::array_api>(
       const_cast<std::byte *>(tensor.data.get()), shape.size(), shape.data(),
-      self, nullptr, makeType(*type), nb::device::cpu::value));
+      self, nullptr, makeType(tensor.dtype), nb::device::cpu::value));
 }
 
 void mlir::tp::python::bindTensors(nb::module_ &module) {
@@ -202,7 +258,9 @@ void mlir::tp::python::bindTensors(nb::module_ &module) {
       .def_prop_ro("nbytes",
                    [](const Array &self) { return self.tensor.getNumBytes(); })
       .def("__dlpack__",
-           [](nb::handle self, nb::kwargs arguments) {
+           [](nb::handle self, const nb::kwargs &arguments) -> nb::object {
+             if (nb::len(arguments) == 0)
+               return makeCapsule(nb::inst_ptr<Array>(self)->tensor);
              return makeView(self).attr("__dlpack__")(**arguments);
            })
       .def("__dlpack_device__",

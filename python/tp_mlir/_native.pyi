@@ -41,6 +41,30 @@ class Array:
     def __dlpack__(self, *, stream: None = None, **_: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
+# ---- Guards
+
+@final
+class ModuleGuard:
+    """Guards the structure of `modules`: what is inside them, their hooks and `global_hooks`, and which parameters and buffers
+    they have, whatever the values of these."""
+
+    def __init__(self, modules: list[Any], global_hooks: list[Any]) -> None: ...
+    def check(self) -> bytes | None:
+        """For each module, whether it is in training: a byte, 0 or 1. None if something may have changed."""
+
+@final
+class TensorGuard:
+    """Guards the values of tensors: that each is the same one, and that nothing was written to it or given to it as data.
+
+    `slots` are containers and keys, where `tensors` were when their `versions` and `pointers` were read."""
+
+    def __init__(self, slots: list[tuple[Any, Any]], tensors: list[Any], versions: list[Any], pointers: list[int]) -> None: ...
+    def holds(self) -> bool:
+        """False if something may have changed, and always if a tensor isn't of PyTorch's own classes."""
+
+def requires_grad(dictionaries: list[Any]) -> bool:
+    """Whether a tensor in one of the dictionaries, whose other values are None, requires a gradient."""
+
 # ---- Errors
 
 @final

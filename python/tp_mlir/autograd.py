@@ -25,6 +25,7 @@ from .weights import collect_tensors
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
+    from .snapshot import Snapshot
 
 # The module's name in the program of its gradients.
 _PREFIX = "module"
@@ -58,7 +59,7 @@ def _is_differentiable(leaf: Any) -> bool:
 class Backward:
     """The program of the gradients that belongs to `forward`, a program of `module`."""
 
-    def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, forward: Executable, modes: Sequence[bool],
+    def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, forward: Executable, modes: bytes,
                  names: Sequence[str], given: Sequence[bool], inputs: Sequence[torch.Tensor], cotangents: Sequence[torch.Tensor]) -> None:
         weighted = _Weighted(module, forward.sharded.captured.arguments, given)
         with dispatcher.lock, _as_in_forward(module, modes, names):
@@ -99,14 +100,14 @@ class Backward:
 
 
 @contextlib.contextmanager
-def _as_in_forward(module: torch.nn.Module, modes: Sequence[bool], names: Sequence[str]) -> Iterator[None]:
+def _as_in_forward(module: torch.nn.Module, modes: bytes, names: Sequence[str]) -> Iterator[None]:
     """While in it, modules are in training and evaluation mode as they were in the forward pass, and the parameters `names`
     are trained."""
     now = [(inner, inner.training) for inner in module.modules()]
     parameters = [(name, parameter, parameter.requires_grad) for name, parameter in module.named_parameters()]
     try:
         for (inner, _), mode in zip(now, modes):
-            inner.training = mode
+            inner.training = bool(mode)
         for name, parameter, _ in parameters:
             parameter.requires_grad_(name in names)
         yield
@@ -179,13 +180,13 @@ class _Call:
     """A call of a module whose outputs can be differentiated."""
 
     def __init__(self, dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor],
-                 names: tuple[str, ...]) -> None:
+                 names: tuple[str, ...], modes: bytes) -> None:
         self.executable = executable
         self.count = len(inputs)
         self.names = names
         self._dispatcher = dispatcher
         self._module = module
-        self._modes = [inner.training for inner in module.modules()]
+        self._modes = modes
         positions: dict[int | str, int] = {leaf: position for position, leaf in enumerate(executable.captured.inputs)}
         self.leaves = [frozenset(positions.get(leaf, leaf) for leaf in leaves) for leaves in self._differentiate(inputs).outputs]
         """For each output, the inputs and the parameters that autograd finds a path to."""
@@ -216,10 +217,11 @@ class _Call:
             return programs[key]
 
 
-def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Runs `executable`; PyTorch can differentiate its outputs.
+def run(dispatcher: Dispatcher, module: torch.nn.Module, executable: Executable, inputs: Sequence[torch.Tensor],
+        snapshot: Snapshot) -> list[torch.Tensor]:
+    """Runs `executable`; PyTorch can differentiate its outputs. `snapshot`: the module of now.
 
     :raises UnsupportedError: PyTorch's gradients depend on something that a program doesn't have."""
-    trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
-    call = _Call(dispatcher, module, executable, inputs, tuple(trained))
+    trained = snapshot.list_trained()
+    call = _Call(dispatcher, module, executable, inputs, tuple(trained), snapshot.modes)
     return list(_Run.apply(call, *inputs, *trained.values()))  # type: ignore[no-untyped-call]

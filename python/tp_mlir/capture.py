@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import inspect
 import io
@@ -46,6 +47,7 @@ _logger.removeFilter(_drop)
 # Exporting sets the forward of modules for a while.
 _lock = threading.RLock()
 _thread = threading.local()
+_is_any_autocast_enabled: Callable[[], bool] = torch._C._is_any_autocast_enabled  # asking for one device takes longer
 # Above this size a tensor of the archive has its data: the importer doesn't let an archive grow without limits.
 _MAX_EMPTY_BYTES = 256 << 20
 _MAP_NORESERVE = 0x4000  # Linux's; Python has it from 3.13 on
@@ -93,8 +95,12 @@ class Structure:
     constants: list[tuple[bool, Any]]
     """For each leaf, whether it is a constant, and which."""
 
+    @functools.cached_property
+    def _is_leaf(self) -> bool:
+        return self.spec.is_leaf()
+
     def build(self, tensors: Sequence[torch.Tensor]) -> Any:
-        if self.spec.is_leaf() and tensors:
+        if self._is_leaf and tensors:
             return tensors[0]
         rest = iter(tensors)
         return pytree.tree_unflatten([value if is_constant else next(rest) for is_constant, value in self.constants], self.spec)
@@ -297,7 +303,7 @@ def check_context() -> None:
     if torch._C._are_functorch_transforms_active():
         raise UnsupportedError("a transform of torch.func, such as vmap or grad, can't see into a program; call the module outside of it, "
                                "and use backward() or torch.autograd.grad")
-    if torch.is_autocast_enabled("cpu"):
+    if _is_any_autocast_enabled() and torch.is_autocast_enabled("cpu"):
         raise UnsupportedError("torch.autocast has no effect on a program; call the module and backward() outside of it, and convert "
                                "the module instead, "
                                "as in model.to(torch.bfloat16), or give compute= to train_step")
@@ -305,8 +311,6 @@ def check_context() -> None:
 
 def check_tangents(module: torch.nn.Module, arguments: Any) -> None:
     """:raises UnsupportedError: a tensor of the module or of the arguments has a tangent, of forward-mode differentiation."""
-    if forward_ad._current_level < 0:
-        return
     for tensor in itertools.chain(pytree.tree_leaves(arguments), module.parameters(), module.buffers()):
         if isinstance(tensor, torch.Tensor) and forward_ad.unpack_dual(tensor).tangent is not None:  # type: ignore[no-untyped-call]
             raise UnsupportedError("a program has no forward-mode differentiation: call the module before it is parallelized")

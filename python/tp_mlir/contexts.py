@@ -7,7 +7,9 @@ import contextlib
 import contextvars
 import sys
 from collections.abc import Iterator
+from typing import Any
 
+_torch_handlers: tuple[dict[Any, Any], Any] | None = None
 _loss_parallel = contextvars.ContextVar("loss_parallel", default=False)
 
 
@@ -25,16 +27,20 @@ def loss_parallel() -> Iterator[None]:
 
 def is_loss_parallel() -> bool:
     """Whether this package's context manager is active, or PyTorch's."""
-    return _loss_parallel.get() or _is_loss_parallel_in_torch()
+    if _loss_parallel.get():
+        return True
+    known = _torch_handlers or _find_torch_handlers()
+    return known is not None and known[1] in known[0].values()
 
 
-def _is_loss_parallel_in_torch() -> bool:
-    """PyTorch's context manager gives DTensor other ops for cross entropies while it is active, for all threads."""
+def _find_torch_handlers() -> tuple[dict[Any, Any], Any] | None:
+    """PyTorch's context manager gives DTensor other ops for cross entropies while it is active, for all threads: the handlers
+    of DTensor, and one that is among them then. To look for its op would take longer: the hash of an op is Python code."""
+    global _torch_handlers
     loss, api = sys.modules.get("torch.distributed.tensor.parallel.loss"), sys.modules.get("torch.distributed.tensor._api")
-    handlers = getattr(loss, "customized_loss_ops", None)
-    if not handlers or api is None:
-        return False
-    return next(iter(handlers)) in api.DTensor._op_dispatcher._custom_op_handlers
+    if api is not None and hasattr(api, "DTensor") and (ops := getattr(loss, "customized_loss_ops", None)):
+        _torch_handlers = api.DTensor._op_dispatcher._custom_op_handlers, next(iter(ops.values()))
+    return _torch_handlers
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd import forward_ad
 
 from . import autograd
 from .capture import Signature, capture, check_context, check_tangents, check_tensors, get_class_name, key_of
@@ -63,7 +64,8 @@ class Dispatcher:
         :raises UnsupportedError: autocast or a transform of torch.func is active, a tensor has a tangent, or a module inside has a
             hook."""
         check_context()
-        check_tangents(module, (args, kwargs))
+        if forward_ad._current_level >= 0:
+            check_tangents(module, (args, kwargs))
         try:
             return self._call(module, args, kwargs)
         except Outdated:
@@ -72,7 +74,7 @@ class Dispatcher:
 
     def _call(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         leaves = [*args, *kwargs.values()]
-        key: list[Any] = [len(args), *kwargs, is_loss_parallel(), *self._look(module)]
+        key: list[Any] = [len(args), *kwargs, is_loss_parallel(), self._look(module)]
         for leaf in leaves:
             if type(leaf) is torch.Tensor:
                 key.append((leaf.dtype, leaf.shape))
@@ -89,7 +91,7 @@ class Dispatcher:
         executable, positions = found
         return self._run(module, executable, [leaves[i] for i in positions])
 
-    def _look(self, module: torch.nn.Module) -> list[bool]:
+    def _look(self, module: torch.nn.Module) -> bytes:
         """The modes of the module and those inside. Forgets the programs if they don't fit the module any more."""
         if self._snapshot is None or self._snapshot.has_changed():
             self.clear()
@@ -97,14 +99,15 @@ class Dispatcher:
             snapshot.check_hooks()
             self._signature = Signature(module.forward)
             self._snapshot = snapshot
-        return self._snapshot.get_modes()
+        return self._snapshot.modes
 
     def _run(self, module: torch.nn.Module, executable: Executable, inputs: list[torch.Tensor]) -> Any:
         self._last = executable
         output = executable.sharded.captured.output
         is_recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-        if is_recorded and (any(map(_requires_grad, inputs)) or any(map(_requires_grad, module.parameters()))):
-            return output.build(autograd.run(self, module, executable, inputs))
+        assert self._snapshot is not None
+        if is_recorded and (any(map(_requires_grad, inputs)) or self._snapshot.requires_grad()):
+            return output.build(autograd.run(self, module, executable, inputs, self._snapshot))
         return output.build(executable.run(inputs))
 
     def _make_key(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, list[Any]]:
@@ -118,7 +121,7 @@ class Dispatcher:
             unhashable = [leaf for leaf in leaves if not isinstance(leaf, torch.Tensor) and type(leaf).__hash__ is None]
             raise InputError(f"an argument of {get_class_name(module)} can't be a part of a program: {unhashable[0]!r} is neither a tensor, "
                              "a container of tensors, nor a value that can be hashed") from None
-        return (keys, spec, is_loss_parallel(), *modes), leaves
+        return (keys, spec, is_loss_parallel(), modes), leaves
 
     def _find(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Executable, list[torch.Tensor]]:
         """The program for these arguments, and its inputs. Compiles it if it is missing."""

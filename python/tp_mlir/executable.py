@@ -150,7 +150,7 @@ class Executable:
         with self.bundle.lock:
             self.bundle.weights.push(weights or {})
             try:
-                return [to_tensor(array) for array in self._run_flat(inputs, self.name, blocks)]
+                return list(map(to_tensor, self._run_flat(inputs, self.name, blocks)))
             finally:
                 if is_repeated:
                     self.bundle.weights.forget_updated()

@@ -17,7 +17,7 @@ from .huggingface import is_harmless
 
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 _DICTIONARIES = (*KINDS, "_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
-_GLOBAL = tuple(getattr(torch.nn.modules.module, f"_global{kind}") for kind in KINDS)
+GLOBAL = tuple(getattr(torch.nn.modules.module, f"_global{kind}") for kind in KINDS)
 _MARK = "_is_of_tp_mlir"
 _Hook = TypeVar("_Hook", bound=Callable[..., Any])
 
@@ -34,8 +34,8 @@ def _is_foreign(hook: Any) -> bool:
 
 def check_global() -> None:
     """:raises UnsupportedError: there are hooks of all modules."""
-    if any(_GLOBAL):
-        hook = next(hook for kind in _GLOBAL for hook in kind.values())
+    if any(GLOBAL):
+        hook = next(hook for kind in GLOBAL for hook in kind.values())
         raise UnsupportedError(f"{getattr(hook, '__qualname__', hook)!r} is a hook of all modules, and a program can't call it for the modules "
                                "inside it; remove it")
 

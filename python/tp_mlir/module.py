@@ -104,8 +104,9 @@ def make_parallel_class(written: type[torch.nn.Module]) -> type[ParallelModule]:
     def forward(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         if is_capturing():
             return written.forward(self, *args, **kwargs)
-        with _get_dispatcher(self).lock:  # while another thread captures the module, it computes something else
-            return _get_dispatcher(self).call(self, args, kwargs)
+        dispatcher = _get_dispatcher(self)
+        with dispatcher.lock:  # while another thread captures the module, it computes something else
+            return dispatcher.call(self, args, kwargs)
 
     def make_written(cls: type[torch.nn.Module], *args: Any, **kwargs: Any) -> torch.nn.Module:
         """Makes a module of the written class, which isn't parallelized, when the class's own code calls type(self), as slices of

@@ -8,17 +8,15 @@ neither (attributes of modules), whose values are constants of the programs.
 from __future__ import annotations
 
 import itertools
-import operator
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import torch
 
-from . import dtensors, hooks
+from . import _native, dtensors, hooks
 from .capture import get_class_name
 from .errors import WeightError
 
-_is_training = operator.attrgetter("training")
 _flatten = itertools.chain.from_iterable
 # What torch.nn.Module keeps itself.
 _KEPT_BY_TORCH = frozenset(vars(torch.nn.Module()))
@@ -29,37 +27,66 @@ class Snapshot:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
-        self.modules = list(module.modules())
-        """The module and those inside it."""
-        self._children = [inner._modules for inner in self.modules]
-        self._hooks = [getattr(inner, kind) for inner in self.modules[1:] for kind in hooks.KINDS]
+        self._guard: _native.ModuleGuard | None = None
         self._checked_hooks: list[int] = []
-        kept = [tensors for inner in self.modules for tensors in (inner._parameters, inner._buffers)]
-        self._tensors = kept
-        self._absent = [(tensors, name) for tensors in kept for name, tensor in tensors.items() if tensor is None]
+        named = dict(module.named_modules())
+        self.modules = list(named.values())
+        """The module and those inside it."""
+        self._tensors = [tensors for inner in self.modules for tensors in (inner._parameters, inner._buffers)]
+        self._absent = [(tensors, name) for tensors in self._tensors for name, tensor in tensors.items() if tensor is None]
+        self._parameters = [inner._parameters for inner in self.modules]
+        self._parameter_slots = [(f"{fqn}.{name}" if fqn else name, inner._parameters, name) for fqn, inner in named.items()
+                                 for name, parameter in inner._parameters.items() if parameter is not None]
         self._structure = self._look()
+        self.modes = self._read_modes()
+        """For each module, whether it was in training at the last look."""
         self._constants: list[tuple[Any, Any, torch.Tensor]] = []
         self._seen: tuple[list[Any], list[int]] = [], []
+        self._constants_guard = _native.TensorGuard([], [], [], [])
 
-    def _look(self) -> tuple[list[Any], list[str], list[int]]:
-        return (list(_flatten(map(dict.values, self._children))), list(_flatten(self._children)), list(map(len, self._tensors)))
+    def _look(self) -> tuple[list[torch.nn.Module | None], list[str], list[int], list[frozenset[str]]]:
+        children = [inner._modules for inner in self.modules]
+        kept = [tensors for inner in self.modules for tensors in (inner._parameters, inner._buffers)]
+        return list(_flatten(map(dict.values, children))), list(_flatten(children)), list(map(id, kept)), list(map(frozenset, kept))
 
-    def get_modes(self) -> list[bool]:
-        """For each module, whether it is in training."""
-        return list(map(_is_training, self.modules))
+    def _read_modes(self) -> bytes:
+        return bytes(bool(inner.training) for inner in self.modules)
 
     def has_changed(self) -> bool:
         """Whether programs must be made again.
 
         :raises UnsupportedError: a module inside has got a hook."""
-        self.check_hooks()
-        return (self._look() != self._structure or any(tensors.get(name) is not None for tensors, name in self._absent)
-                or bool(self._constants) and self._have_constants_changed())
+        modes = self._guard.check() if self._guard else None
+        if modes is None:
+            # Made first, it sees what another thread changes from here on.
+            guard = _native.ModuleGuard(self.modules, list(hooks.GLOBAL))
+            self.check_hooks()
+            if self._look() != self._structure or any(tensors.get(name) is not None for tensors, name in self._absent):
+                return True
+            self._guard, modes = guard, self._read_modes()
+        self.modes = modes
+        return bool(self._constants) and self._have_constants_changed()
+
+    def requires_grad(self) -> bool:
+        """Whether a parameter requires a gradient."""
+        return _native.requires_grad(self._parameters)
+
+    def list_trained(self) -> dict[str, torch.nn.Parameter]:
+        """The parameters that require gradients, each by its first FQN."""
+        trained = {}
+        seen = set()
+        for fqn, kept, name in self._parameter_slots:
+            parameter = kept[name]
+            if parameter is not None and parameter.requires_grad and id(parameter) not in seen:
+                seen.add(id(parameter))
+                trained[fqn] = parameter
+        return trained
 
     def check_hooks(self) -> None:
         """:raises UnsupportedError: a module inside has a hook, or all modules have."""
         hooks.check_global()
-        found = list(_flatten(self._hooks))  # numbers that PyTorch gives once
+        # Numbers that PyTorch gives once.
+        found = [key for inner in self.modules[1:] for kind in hooks.KINDS for key in getattr(inner, kind)]
         if found != self._checked_hooks:
             hooks.check(itertools.islice(self._module.named_modules(), 1, None), get_class_name(self._module))
             self._checked_hooks = found
@@ -75,8 +102,11 @@ class Snapshot:
                 raise WeightError(f"the tensor {key!r} inside {get_class_name(self._module)} was made under torch.inference_mode(), so "
                                   "PyTorch doesn't count the writes to it; make the module outside of it")
         self._seen = dtensors.observe(tensors)
+        self._constants_guard = _native.TensorGuard([(kept, key) for kept, key, _ in self._constants], tensors, *self._seen)
 
     def _have_constants_changed(self) -> bool:
+        if self._constants_guard.holds():
+            return False
         tensors = [tensor for *_, tensor in self._constants]
         try:
             if any(kept[key] is not tensor for kept, key, tensor in self._constants):

@@ -230,7 +230,7 @@ class TrainStep:
     def _make_key(self, leaves: Sequence[Any], spec: pytree.TreeSpec) -> Any:
         assert self._snapshot is not None
         trained = tuple(name for name, parameter in self.module.named_parameters() if parameter.requires_grad)
-        return (spec, is_loss_parallel(), trained, *self._snapshot.get_modes(), *map(key_of, leaves))
+        return (spec, is_loss_parallel(), trained, self._snapshot.modes, *map(key_of, leaves))
 
     def compile(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Compiles for the shapes of these arguments, without running."""

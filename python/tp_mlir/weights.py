@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from . import _native, dtensors, processes
 from .errors import Error
@@ -23,6 +22,7 @@ from .mesh import Layout
 # The types of a manifest.
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
           "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
+_from_dlpack: Callable[[Any], torch.Tensor] = torch._C._from_dlpack
 _NOTHING: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
@@ -39,7 +39,7 @@ def collect_tensors(module: torch.nn.Module) -> dict[str, tuple[dict[str, Any], 
 
 def to_tensor(array: _native.Array) -> torch.Tensor:
     """The array's memory as a tensor. Given a capsule, PyTorch asks for no device and no version, which takes microseconds."""
-    return from_dlpack(array.__dlpack__())
+    return _from_dlpack(array.__dlpack__())
 
 
 def resolve(tensor: torch.Tensor) -> torch.Tensor:
@@ -79,6 +79,8 @@ class Weights:
                          if any(parameter["name"] == name and parameter.get("updated") for parameter in parameters)]
         self._shardings = {parameter["name"]: dtensors.Sharding(parameter, layout) for parameter in parameters}
         self._tensors: list[torch.Tensor] = []
+        self._guard: _native.TensorGuard | None = None
+        """Holds while the session has what the module has."""
         self._seen: tuple[list[Any], list[int]] = [], []
         self._look()
         self._types = [(tensor.dtype, tensor.shape) for tensor in self._tensors]
@@ -136,6 +138,7 @@ class Weights:
     def _look(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> tuple[list[Any], list[int]]:
         """Reads the module's tensors, unless there are others in their place; returns what was seen before."""
         before = self._seen
+        self._guard = None
         if others:
             self._tensors = [others[fqn] if fqn in others else kept[name] for fqn, (kept, name) in zip(self._names, self._slots)]
         else:
@@ -143,17 +146,28 @@ class Weights:
         self._seen = dtensors.observe(self._tensors)
         return before
 
+    def _watch(self) -> None:
+        """The session has what `_look` saw in the module."""
+        self._guard = _native.TensorGuard(self._slots, self._tensors, *self._seen)
+
     def _look_up(self) -> None:
         self._tensors = [kept[name] for kept, name in self._slots]
 
     def push(self, others: Mapping[str, torch.Tensor] = _NOTHING) -> None:
         """Gives the session what has changed in the module. `others`: tensors that take the place of the module's, for one run."""
+        if not others and self._guard and self._guard.holds():
+            return
         try:
             before = self._look(others)
         except (LookupError, AttributeError, RuntimeError) as error:  # it's gone, None, or an inference tensor
             raise Outdated(f"the module's parameters aren't those that its programs were made for: {error}") from error
-        if before == self._seen:
-            return
+        if before != self._seen:
+            self._push(before)
+        if not others:
+            self._watch()
+
+    def _push(self, before: tuple[list[Any], list[int]]) -> None:
+        """Gives the session the tensors that differ from what was seen before."""
         for name, tensor, expected in zip(self._names, self._tensors, self._types):
             if (tensor.dtype, tensor.shape) != expected or tensor.device.type != "cpu":
                 self._seen = before
@@ -181,6 +195,7 @@ class Weights:
                 else:
                     tensor.copy_(value)
         self._look()
+        self._watch()
 
     def check_unchanged(self, pushed: Pushed) -> None:
         """:raises RuntimeError: one of the tensors was written since, other than by the program. PyTorch has no other error for this."""
@@ -205,9 +220,11 @@ class Weights:
 
     def forget_updated(self) -> None:
         """At the next run, gives the session again those tensors that programs update."""
+        self._guard = None
         for i in self._updated:
             self._seen[0][i] = self._seen[1][i] = -1
 
     def forget(self) -> None:
         """Gives the session all tensors at the next run: after writes through `.data`, which aren't counted, or a run that failed."""
+        self._guard = None
         self._seen = [-1] * len(self._names), [-1] * len(self._names)
