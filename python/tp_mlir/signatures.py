@@ -67,8 +67,12 @@ def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
         inner = module.forward
         signature = inspect.signature(inner)
         entry: dict[str, list[Any]] = {"arguments": list(signature.parameters), "calls": []}
+        own = "forward" in vars(module)
+        called: list[Any] = []
 
-        def separate(_: Any, args: Any, kwargs: Any) -> Any:
+        def separate(callee: Any, args: Any, kwargs: Any) -> Any:
+            # If a module is in two places, torch.export calls stand-ins for modules, which know where they are.
+            called[:] = [callee]
             # Still in the caller: a tensor that is passed twice becomes two inputs, a parameter one. torch.export takes this
             # for the module's own, and needs it not.
             if torch._C._get_tracing_state() is None:
@@ -89,6 +93,8 @@ def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
             is_exporting = torch.compiler.is_exporting() and threading.get_ident() == thread
             if torch._C._get_tracing_state() is None and not is_exporting:
                 return inner(*args, **kwargs)
+            callee = called.pop() if called else module
+            compute = inner if own or callee is module else type(module).forward.__get__(callee)
             bound = signature.bind(*args, **kwargs)
             tensors: list[str] = []
 
@@ -120,9 +126,8 @@ def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
                     named[name] = value
                 else:
                     positional.append(value)
-            return inner(*positional, **named)
+            return compute(*positional, **named)
 
-        own = "forward" in vars(module)
         hook = module.register_forward_pre_hook(separate, with_kwargs=True)
         module.forward = forward
         undo.append((module, inner if own else None, hook))
@@ -139,3 +144,36 @@ def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
                 del module.forward
             else:
                 module.forward = inner
+
+
+def export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
+           **options: Any) -> tuple[torch.export.ExportedProgram, dict[str, Any]]:
+    """What torch.export.export gives, with the inputs of modules in order; and the signatures."""
+    with ordered(model) as signatures:
+        program = torch.export.export(model, args, kwargs, **options)
+    _name_calls(signatures, model, program)
+    return program, signatures
+
+
+def _name_calls(signatures: dict[str, Any], model: torch.nn.Module, program: torch.export.ExportedProgram) -> None:
+    """Gives the calls of a module that is in several places to the names by which it was called."""
+    names: dict[int, list[str]] = {}
+    for fqn, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(fqn)
+    shared = {fqn: all_names[0] for all_names in names.values() if len(all_names) > 1 for fqn in all_names}
+    if not shared:
+        return
+    called: dict[str, list[str]] = {}
+    seen = set()
+    for node in program.graph.nodes:
+        for key, (fqn, _) in (node.meta.get("nn_module_stack") or {}).items():
+            if fqn in shared and key not in seen:
+                seen.add(key)
+                called.setdefault(shared[fqn], []).append(fqn)
+    for first, order in called.items():
+        entry = signatures.get(first)
+        if entry is None or len(entry["calls"]) != len(order):
+            continue  # the import says so
+        del signatures[first]
+        for fqn, call in zip(order, entry["calls"]):
+            signatures.setdefault(fqn, {"arguments": entry["arguments"], "calls": []})["calls"].append(call)
