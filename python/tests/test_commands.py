@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tp-mlir run MODEL …`: from a model to a result in one command."""
 
+import contextlib
 import json
 import os
+import pathlib
+import stat
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import models
 import numpy as np
+
+from tp_mlir import tools
+from tp_mlir.commands import stages
 
 try:
     import torch
@@ -68,7 +75,7 @@ class Commands(unittest.TestCase):
                                        "--directory", f"{path}.tp")
             self.assertIn("matches 'y.npy'", out)
             self.assertEqual(self.list_steps(messages), list(STEPS))
-            # A later command needs neither the shapes nor a step again.
+            # A later command needs neither the shapes nor a step again. Those of a program of torch.export aren't the file's.
             out, messages = self.check("report", path, "--ranks", 2, "--directory", f"{path}.tp")
             self.assertEqual(self.list_steps(messages), [])
             self.assertTrue(out.startswith("mesh "))
@@ -120,6 +127,37 @@ class Commands(unittest.TestCase):
                 self.assertEqual(self.list_steps(self.check(*command)[1]), expected)
         self.assertEqual(self.list_steps(self.check(*command, "--target-cpu", "x86-64-v3")[1]), ["compile"])
 
+    def test_a_description_of_the_machine_is_read_again(self):
+        machine = self.folder / "machine.json"
+        text = (pathlib.Path(__file__).resolve().parents[2] / "test/tools/tp-run/Inputs/machine.json").read_text()
+        machine.write_text(text)
+        command = "report", "mlp.mlir", "--ranks", 2, "--machine", "machine.json"
+        self.assertEqual(self.list_steps(self.check(*command)[1]), ["plan", "shard"])
+        self.assertEqual(self.list_steps(self.check(*command)[1]), [])
+        machine.write_text(text + "\n")
+        self.assertIn("plan", self.list_steps(self.check(*command)[1]))
+
+    def test_where_a_plan_goes(self):
+        command = "plan", "mlp.mlir", "--ranks", 2, "-q", "-o"
+        printed, _ = self.check(*command, "-")
+        (self.folder / "kept.yaml").write_text("before")
+        (self.folder / "link.yaml").symlink_to("kept.yaml")
+        self.check(*command, "link.yaml")
+        self.assertTrue((self.folder / "link.yaml").is_symlink())
+        self.assertEqual((self.folder / "kept.yaml").read_text(), printed)
+        self.check(*command, "/dev/null")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertEqual(self.check(*command, "/dev/stdout")[0], printed)
+
+    def test_a_tool_that_is_killed(self):
+        made = stages.Stages(self.folder / "killed.tp", is_quiet=True)
+        with (made.lock(), unittest.mock.patch.object(tools, "get_command", lambda _: ["sh", "-c", "kill -9 $$"]),
+              (self.folder / "messages").open("w") as messages, contextlib.redirect_stderr(messages),
+              self.assertRaises(stages.Failure) as caught):
+            made.run("plan", "tp-opt", [], reads=[], writes=[], what="a plan")
+        self.assertEqual(caught.exception.code, 128 + 9)
+        self.assertIn("tp-opt was ended by SIGKILL", (self.folder / "messages").read_text())
+
     def test_a_failure_keeps_what_there_was(self):
         command = "compile", "mlp.mlir", "--plan", "plan.yaml"
         self.check(*command)
@@ -134,10 +172,13 @@ class Commands(unittest.TestCase):
 
     def test_commands_wait_for_each_other(self):
         processes = [self.start("compile", "mlp.mlir", "--plan", "plan.yaml") for _ in range(4)]
+        steps = []
         for process in processes:
             out, messages = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 0, messages)
             self.assertEqual(out.strip(), "mlp.tp/model.tpx")
+            steps += self.list_steps(messages)
+        self.assertEqual(sorted(steps), ["compile", "shard"])  # by one of them
 
     def test_wrong_usage(self):
         (self.folder / "weights").mkdir()
@@ -152,10 +193,13 @@ class Commands(unittest.TestCase):
                 (("run", "mlp.mlir", "--ranks", "two"), "invalid int value: 'two'"),
                 (("run", "mlp.mlir", *plan, "--memory-limit", "1GB"), "--memory-limit is for a plan that is found"),
                 (("plan", "mlp.mlir", *plan), "this command finds a plan"),
+                (("plan", "mlp.mlir", "--ranks", 2, "--option", "sequence-parallel"), "--option has no meaning for this command"),
+                (("explain", "mlp.mlir", *plan, "--training", "t.yaml"), "--training has no meaning for this command"),
+                (("compile", "mlp.mlir", "--ranks", 2, "--target", "cuda:sm_90"), "with --target, name it, as in --machine h100-nvlink"),
                 (("train", "mlp.mlir", *plan), "--training FILE is needed"),
                 (("train", "mlp.mlir", *plan, "--training", "t.yaml"), "--steps N is needed"),
                 (("report", "mlp.mlir", *plan, "--input", "x=x.npy"), "unknown option '--input'"),
-                (("report", "mlp.mlir", "--plan", "it's"), "a path can't have quotes or braces here"),
+                (("report", "mlp.mlir", "--plan", "it's"), "quotes, braces and line breaks can't be passed to a pass"),
                 (("rum", "mlp.mlir"), "no command 'rum'; commands are run, train")):
             with self.subTest(arguments):
                 out, messages = self.check(*arguments, code=2)
@@ -170,6 +214,18 @@ class Commands(unittest.TestCase):
             with self.subTest(arguments):
                 out, messages = self.check(*arguments, code=1)
                 self.assertIn(expected, messages)
+                self.assertNotIn("Traceback", messages)
+        self.assertFalse((self.folder / "nowhere.tp").exists())
+
+    @unittest.skipUnless(torch, "PyTorch isn't installed")
+    def test_wrong_inputs(self):
+        self.export("model.pt")
+        np.savez(self.folder / "several.npz", np.ones(3))
+        (self.folder / "empty.npy").write_bytes(b"")
+        for path in ("several.npz", "empty.npy", "nowhere.npy", "plan.yaml"):
+            with self.subTest(path):
+                out, messages = self.check("run", "model.pt", "--ranks", 2, "--shape", "input=4x8xf32", "--input", f"input={path}", code=1)
+                self.assertIn(path, messages)
                 self.assertNotIn("Traceback", messages)
 
 

@@ -13,19 +13,18 @@ import functools
 import hashlib
 import os
 import pathlib
-import platform
 import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 
 from . import _native, processes
+from .cpu import describe_cpu
 from .errors import InputError
 
 # The size that the folder may have.
 _MAX_BYTES = 4 << 30
 _LIBRARY = re.compile(r"/lib(LLVM|MLIR|tprt)[^/]*$")
-_CPU = re.compile(r"(vendor_id|cpu family|model|model name|stepping|flags|Features|CPU \w+)\s*:")
 
 
 @functools.cache
@@ -45,7 +44,7 @@ def _get_folder() -> pathlib.Path:
 @functools.cache
 def _get_compiler() -> str:
     """What a compiled program depends on beside its text: the compiler's libraries, and the CPU that 'native' means."""
-    return " ".join([_native.__version__, *_list_libraries(), *_describe_cpu()])
+    return " ".join([_native.__version__, *_list_libraries(), *describe_cpu()])
 
 
 def _list_libraries() -> list[str]:
@@ -59,15 +58,6 @@ def _list_libraries() -> list[str]:
                 status = os.stat(path)
                 found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
     return found
-
-
-def _describe_cpu() -> list[str]:
-    """The model and the features of the CPU."""
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-    except OSError:
-        return [platform.machine(), platform.processor(), platform.node()]
-    return [platform.machine(), *(line for line in lines if _CPU.match(line))]
 
 
 def _limit(folder: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import sys
@@ -37,6 +38,15 @@ def run(name: str, arguments: list[str]) -> int:
         return int(importer.run_tool([name, *arguments]))
     sys.stdout.flush()
     os.execv(_FOLDER / name, [name, *arguments])
+
+
+def list_files(name: str) -> list[pathlib.Path]:
+    """The files that a tool consists of, to see whether it is another one."""
+    if found := find(name):
+        return [found]
+    extensions = sorted(_FOLDER.parent.glob("*.so"))
+    torch = importlib.util.find_spec("torch")
+    return extensions + ([pathlib.Path(torch.origin).with_name("version.py")] if torch and torch.origin else [])
 
 
 def get_command(name: str) -> list[str]:

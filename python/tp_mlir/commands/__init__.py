@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 
 from .. import tools
@@ -28,6 +30,8 @@ class Command:
     add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
     passes_on: str | None = None
     """What the tool is whose options the command has, too, and which."""
+    unused: tuple[str, ...] = ()
+    """Options of all commands that have no meaning for this one."""
 
 
 def _run(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
@@ -35,6 +39,8 @@ def _run(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
         artifact = build.compile()
     if build.weights:
         rest = ["--weights", str(build.weights), *rest]
+    if options.machine and "--profile" in rest:  # an option of tp-run, too
+        rest = ["--machine", options.machine, *rest]
     return tools.run("tp-run", [str(artifact), *rest])
 
 
@@ -51,7 +57,7 @@ def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
         raise UsageError("this command finds a plan; give --ranks or --mesh in place of --plan")
     with build.lock():
         text = build.find_plan().read_text()
-    if options.output:
+    if options.output and str(options.output) != "-":
         _write(options.output, text)
     else:
         sys.stdout.write(text)
@@ -74,7 +80,8 @@ def _explain(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     if options.value:
         values["value"] = options.value
     command = [*tools.get_command("tp-opt"), str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"]
-    return subprocess.run(command).returncode
+    code = subprocess.run(command).returncode
+    return code if code >= 0 else 128 - code
 
 
 def _compile(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
@@ -106,17 +113,24 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
 COMMANDS = {
     "run": Command("runs a model on several ranks", _run, _add_target, "tp-run: --input ids=ids.npy --output y.npy"),
     "train": Command("trains a model on several ranks", _train, _add_target, "tp-run: --steps 100 --data x=x.npy"),
-    "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan),
+    "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan, unused=("option",)),
     "report": Command("lists what the ranks exchange, and why", _report, _add_json),
-    "explain": Command("says why values are split as they are, and what would communicate less", _explain, _add_explain),
+    "explain": Command("says why values are split as they are, and what would communicate less", _explain, _add_explain,
+                       unused=("training", "option")),
     "compile": Command("makes the artifact, which tp-run runs", _compile, _add_target),
 }
 
 
 def _write(path: pathlib.Path, text: str) -> None:
-    aside = path.with_name(f".{path.name}.new")
-    aside.write_text(text)
-    aside.replace(path)
+    """Writes a file, all of it or nothing. What isn't a file, such as a device, is written to."""
+    if path.exists() and not path.is_file():
+        path.write_text(text)
+        return
+    path = pathlib.Path(os.path.realpath(path))
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.") as folder:
+        aside = pathlib.Path(folder, path.name)
+        aside.write_text(text)
+        aside.replace(path)
 
 
 def run(name: str, arguments: list[str]) -> int:
@@ -139,6 +153,9 @@ def run(name: str, arguments: list[str]) -> int:
     if rest and not command.passes_on:
         parser.error(f"unknown option '{rest[0]}'")
     try:
+        for unused in command.unused:
+            if getattr(options, unused):
+                raise UsageError(f"--{unused} has no meaning for this command")
         return command.execute(Build(pathlib.Path(model), options, list_inputs(rest)), options, rest)
     except UsageError as error:
         parser.error(str(error))
@@ -147,3 +164,5 @@ def run(name: str, arguments: list[str]) -> int:
         return 1
     except Failure as error:
         return error.code
+    except KeyboardInterrupt:
+        return 130

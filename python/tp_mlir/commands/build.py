@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 from collections.abc import Sequence
 
+from ..cpu import describe_cpu
 from ..units import read_bytes
 from .stages import Stages
 
@@ -52,7 +54,7 @@ def quote(value: object) -> str:
     :raises UsageError: it can't be one."""
     text = str(value)
     if any(character in text for character in "\"'{}\n"):
-        raise UsageError(f"a path can't have quotes or braces here: {text}")
+        raise UsageError(f"quotes, braces and line breaks can't be passed to a pass: {text}")
     return f'"{text}"' if " " in text or "," in text else text
 
 
@@ -69,6 +71,7 @@ class Build:
         self.model = model
         self._options = options
         self._inputs = inputs
+        self._check_plan()
         if not model.exists():
             raise UsageError(f"there is no model '{model}'")
         if model.is_dir():
@@ -76,6 +79,16 @@ class Build:
                              "(docs/Importing.md), and give the folder as --weights")
         self._stages = Stages(options.directory or pathlib.Path(f"{model.stem}.tp"), is_quiet=options.quiet)
         self.lock = self._stages.lock
+
+    def _check_plan(self) -> None:
+        options = self._options
+        if options.plan:
+            if options.memory_limit:
+                raise UsageError("--memory-limit is for a plan that is found; --plan gives one")
+        elif options.ranks is None and not options.mesh:
+            raise UsageError("a plan is needed: --plan FILE, or --ranks N to find one")
+        elif getattr(options, "target", None) and not options.machine:
+            raise UsageError("a plan that is found is for a machine: with --target, name it, as in --machine h100-nvlink")
 
     def get_path(self, name: str) -> pathlib.Path:
         return self._stages.folder / name
@@ -110,7 +123,8 @@ class Build:
 
     def _list_shapes(self) -> list[str]:
         shapes = {shape.partition("=")[0]: shape for shape in self._options.shape}
-        for given in self._inputs:
+        # A program of torch.export has shapes of its own.
+        for given in self._inputs if self.model.suffix != ".pt2" else ():
             name, _, path = given.partition("=")
             if path and name not in shapes and (shape := _read_shape(pathlib.Path(path))):
                 shapes[name] = f"{name}={shape}"
@@ -120,20 +134,12 @@ class Build:
         """The plan that is given, or else the fastest one."""
         options = self._options
         if options.plan:
-            if options.memory_limit:
-                raise UsageError("--memory-limit is for a plan that is found; --plan gives one")
             plan: pathlib.Path = options.plan
             return plan
         target = self.get_path("plan.yaml")
-        values: dict[str, object] = {}
-        if options.ranks is not None:
-            values["ranks"] = options.ranks
-        elif options.mesh:
-            values["mesh"] = options.mesh
-        else:
-            raise UsageError("a plan is needed: --plan FILE, or --ranks N to find one")
+        values: dict[str, object] = {"mesh": options.mesh} if options.mesh else {"ranks": options.ranks}
         values |= {"machine": options.machine or "cpu", "file": target}
-        reads = [model := self.import_model()]
+        reads = [model := self.import_model(), *self._list_machine()]
         if options.memory_limit:
             values["memory-limit"] = read_bytes(options.memory_limit)
         if options.training:
@@ -143,11 +149,16 @@ class Build:
                          what=f"the fastest plan for {values['machine']}")
         return target
 
+    def _list_machine(self) -> list[pathlib.Path]:
+        """The file that describes the machine, if there is one."""
+        machine = self._options.machine
+        return [pathlib.Path(machine)] if machine and os.path.isfile(machine) else []
+
     def shard(self) -> pathlib.Path:
         """The program of each rank."""
         plan, target, report, options = self.find_plan(), self.get_path("ranks.mlir"), self.get_path("report.json"), self._options
         values: dict[str, object] = {"plan": plan, "report": report}
-        reads = [model := self.import_model(), plan]
+        reads = [model := self.import_model(), plan, *self._list_machine()]
         if options.training:
             values["train"] = options.training
             reads.append(options.training)
@@ -166,7 +177,9 @@ class Build:
             arguments.append(f"--target-cpu={options.target_cpu}")
         if options.target:
             arguments.append(f"--target={options.target}")
-        self._stages.run("compile", "tp-compile", arguments, reads=[ranks], writes=[target], what=f"to {target}")
+        # Without an option, the code is for the CPU of this machine.
+        self._stages.run("compile", "tp-compile", arguments, reads=[ranks], writes=[target], what=f"to {target}",
+                         depends_on=[] if options.target_cpu else describe_cpu())
         return target
 
 
@@ -175,8 +188,10 @@ def _read_shape(path: pathlib.Path) -> str | None:
     try:
         import numpy
         array = numpy.load(path, mmap_mode="r")
-    except (ImportError, OSError, ValueError):
+    except (ImportError, OSError, ValueError, EOFError):
         return None  # tp-run says what is wrong with the file
+    if not isinstance(array, numpy.ndarray):
+        return None
     kind = _TYPES.get(array.dtype.name)
     return kind and "x".join([*map(str, array.shape), kind])
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -50,34 +51,39 @@ def _digest(value: object) -> str:
 
 
 class Stages:
-    """Stages whose files are in `folder`, which is made. Messages go to stderr, unless `is_quiet`."""
+    """Stages whose files are in `folder`. Messages go to stderr, unless `is_quiet`."""
 
     def __init__(self, folder: pathlib.Path, *, is_quiet: bool) -> None:
         self.folder = folder
         self._is_quiet = is_quiet
         self._done: set[str] = set()
-        folder.mkdir(parents=True, exist_ok=True)
         self._record = folder / "stages.json"
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """While in it, other processes that use the folder wait."""
+        """Makes the folder. While in it, other processes that use the folder wait."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._say(f"waits for another command that uses {self.folder}")
+                fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def run(self, name: str, tool: str, arguments: Sequence[str], *, reads: Sequence[pathlib.Path], writes: Sequence[pathlib.Path],
-            what: str) -> None:
+            what: str, depends_on: Sequence[str] = ()) -> None:
         """Runs a stage, if it is needed and this process hasn't run it.
 
         :param reads: the files that it depends on.
         :param writes: its results.
         :param what: what it does, for the message.
+        :param depends_on: what else its results depend on.
         :raises Failure: the tool has failed."""
         if name in self._done:
             return
         command = [*tools.get_command(tool), *arguments]
-        key = _digest([command, [_identify(path) for path in (pathlib.Path(command[0]), *reads)]])
+        key = _digest([command, [_identify(path) for path in (*tools.list_files(tool), *reads)], *depends_on])
         if self._read_record().get(name) == key and all(path.exists() for path in writes):
             self._say(f"{name:<8} {what}, as before")
             self._done.add(name)
@@ -87,6 +93,10 @@ class Stages:
         with self._show_progress(f"{name:<8} {what}", begin):
             done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
         sys.stderr.write(done.stderr)
+        if done.returncode < 0:
+            print(f"{tool} was ended by {signal.Signals(-done.returncode).name}; if it needs more memory than there is, the system ends it",
+                  file=sys.stderr)
+            raise Failure(128 - done.returncode)
         if done.returncode != 0:
             self._say(f"{name:<8} failed")
             raise Failure(done.returncode)
