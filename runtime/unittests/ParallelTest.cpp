@@ -90,12 +90,18 @@ TEST(ParallelTest, EndsInAForkedProcess) {
       pool.reset();
       ::_exit(sum == 20 ? 0 : 1);
     }
-    int status = 0;
-    for (int i = 0; i < 1000 && ::waitpid(child, &status, WNOHANG) == 0; ++i)
+    int status = -1;
+    pid_t ended = 0;
+    for (int i = 0; i < 1000 && ended == 0; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    ::kill(child, SIGKILL);
-    EXPECT_TRUE(WIFEXITED(status));
-    EXPECT_EQ(WEXITSTATUS(status), 0);
+      ended = ::waitpid(child, &status, WNOHANG);
+    }
+    if (ended == 0) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+    }
+    EXPECT_EQ(ended, child) << "the process hangs";
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }).join();
 }
 

@@ -7,6 +7,7 @@
 #include "support/Cores.h"
 #include "tprt/Report.h"
 
+#include <cfenv>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -177,6 +178,29 @@ TEST(Session, RunsInTheCallingThread) {
       EXPECT_EQ(threads.size(), 2u);
       EXPECT_EQ(threads.count(caller), usesCaller);
     }
+  }
+}
+
+/// All ranks compute alike, also if the calling thread rounds otherwise.
+TEST(Session, FloatsDoNotDependOnTheCaller) {
+  auto seeModes = [](Session &session) {
+    std::mutex mutex;
+    std::set<int> modes;
+    session.run(makeInputs(), {.useOutputs = [&](RankOutputs &) {
+                  std::lock_guard<std::mutex> lock(mutex);
+                  modes.insert(std::fegetround());
+                }});
+    return modes;
+  };
+  for (bool usesCaller : {false, true}) {
+    SessionOptions options;
+    options.usesCaller = usesCaller;
+    Session session(loadToy(), makeWeights(), options);
+    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+    std::set<int> modes = seeModes(session);
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(modes, std::set<int>{FE_TONEAREST});
   }
 }
 

@@ -6,9 +6,29 @@
 #include "support/Cores.h"
 #include "support/Spin.h"
 
+#include <cfenv>
 #include <system_error>
 
 using namespace tprt;
+
+namespace {
+/// While it lives, floats in this thread behave by default: denormal numbers
+/// aren't zero, and results are rounded to nearest. The caller may have another
+/// mode, and all ranks must compute alike.
+class DefaultFloats {
+public:
+  DefaultFloats() {
+    ::fegetenv(&before);
+    ::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloats() { ::fesetenv(&before); }
+  DefaultFloats(const DefaultFloats &) = delete;
+  DefaultFloats &operator=(const DefaultFloats &) = delete;
+
+private:
+  fenv_t before;
+};
+} // namespace
 
 RankThreads::RankThreads(const Manifest &manifest,
                          const SessionOptions &options, Device &device,
@@ -62,9 +82,10 @@ void RankThreads::run(const Work &work) {
   if (first) {
     PinnedThread pinned(coresOfFirst);
     ThreadPool::Scope scope(*helpersOfFirst);
+    DefaultFloats floats;
     call(*first, work);
+    spin(spins, [this] { return numBusy == 0; }); // the others end now, too
   }
-  spin(spins, [this] { return numBusy == 0; });
   for (uint32_t busy; (busy = numBusy) != 0;)
     numBusy.wait(busy);
   current = nullptr;
@@ -75,6 +96,7 @@ void RankThreads::run(const Work &work) {
 /// The main function of a rank's thread.
 void RankThreads::serve(Communicator &communicator,
                         const std::vector<int> &cores) {
+  DefaultFloats floats; // the creator's are inherited
   std::optional<tprt_rank> rank;
   std::string problem;
   try {

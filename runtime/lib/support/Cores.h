@@ -25,10 +25,11 @@ TPRT_API std::vector<int> chooseCores(const std::vector<int> &cores,
 /// `cores` is empty. It isn't an error if the system doesn't allow this.
 void pinThread(const std::vector<int> &cores);
 
-/// Keeps this thread on these cores until it is destroyed. Then the thread may
-/// use the cores that it could use before. Does nothing if `cores` is empty, or
-/// if the thread is on one of them: pinning takes microseconds, and the system
-/// hardly moves a thread that runs.
+/// Moves this thread to these cores if it is on others, and keeps it there until
+/// this is destroyed. Then the thread may use the cores that it could use
+/// before. A thread that is on one of these cores already isn't pinned: that
+/// would take microseconds, and the system hardly moves a thread that runs. Does
+/// nothing if `cores` is empty.
 class TPRT_API PinnedThread {
 public:
   explicit PinnedThread(const std::vector<int> &cores);
