@@ -7,7 +7,8 @@
 // CHECK: %[[COLUMN:.*]] = nn.iota dim 1 start 0.000000e+00 step 1.000000e+00 : tensor<1x8xi64>
 // CHECK: %[[ROW:.*]] = nn.iota dim 0 start 0.000000e+00 step 8.000000e+00 : tensor<4x1xi64>
 // CHECK: %[[INDEX:.*]] = nn.add %[[COLUMN]], %[[ROW]]
-// CHECK: %[[RANDOM:.*]] = nn.random_uniform %[[STEP]], %[[INDEX]] seed 7 stream 0
+// CHECK: %[[STREAM:.*]] = nn.constant dense<0> : tensor<i64>
+// CHECK: %[[RANDOM:.*]] = nn.random_uniform %[[STEP]], %[[INDEX]] stream %[[STREAM]] seed 7
 // CHECK: %[[P:.*]] = nn.constant dense<5.000000e-01>
 // CHECK: %[[KEPT:.*]] = nn.compare ge %[[RANDOM]], %[[P]]
 // CHECK: %[[TWO:.*]] = nn.constant dense<2.000000e+00>
@@ -15,7 +16,8 @@
 // CHECK: %[[DROPPED:.*]] = nn.where %[[KEPT]], %[[SCALED]], %{{.*}}
 // CHECK: %[[Y:.*]] = nn.linear %[[DROPPED]],
 // A dropout of its own has numbers of its own, and its gradient has its mask.
-// CHECK: nn.random_uniform %[[STEP]], %{{.*}} seed 7 stream 1
+// CHECK: %[[STREAM1:.*]] = nn.constant dense<1> : tensor<i64>
+// CHECK: nn.random_uniform %[[STEP]], %{{.*}} stream %[[STREAM1]] seed 7
 // CHECK: %[[KEPT1:.*]] = nn.compare ge
 // CHECK: nn.mul %[[Y]],
 // CHECK: nn.where %[[KEPT1]]

@@ -8,8 +8,9 @@
 // RUN: tp-run program.tpx --input zero=zero.npy --input ones=ones.npy --input index=index.npy --expect y=y.npy --rtol 0 --atol 0
 func.func @main(%zero: tensor<i64> {tp.name = "zero"}, %ones: tensor<i64> {tp.name = "ones"}, %index: tensor<2xi64> {tp.name = "index"})
     -> (tensor<2xf32> {tp.name = "y"}) {
-  %0 = nn.random_uniform %zero, %index seed 0 stream 0 : (tensor<i64>, tensor<2xi64>) -> tensor<2xf32>
-  %1 = nn.random_uniform %ones, %index seed 4294967295 stream 4294967295 : (tensor<i64>, tensor<2xi64>) -> tensor<2xf32>
+  %0 = nn.random_uniform %zero, %index stream %zero seed 0 : (tensor<i64>, tensor<2xi64>, tensor<i64>) -> tensor<2xf32>
+  %stream = nn.constant dense<4294967295> : tensor<i64>
+  %1 = nn.random_uniform %ones, %index stream %stream seed 4294967295 : (tensor<i64>, tensor<2xi64>, tensor<i64>) -> tensor<2xf32>
   %2 = nn.slice %0 dim 0 start 0 step 1 : tensor<2xf32> -> tensor<1xf32>
   %3 = nn.slice %1 dim 0 start 1 step 1 : tensor<2xf32> -> tensor<1xf32>
   %4 = nn.concat %2, %3 dim 0 : (tensor<1xf32>, tensor<1xf32>) -> tensor<2xf32>

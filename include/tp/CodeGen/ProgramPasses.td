@@ -183,11 +183,12 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     Ops aren't fused across the ends of a function. So a sequence begins where the fewest ops could
     be fused with those before it, for example behind a collective; among such places, where the
     fewest values are needed later. Reshapes, transposes and slices move to the ops that read them,
-    so that no function stores what they give. An error about an index names the module of its call.
+    and so do integers that depend on no input, such as the indices of elements, so that no function
+    stores what they give. A constant that differs between the calls, such as the stream of a
+    dropout's random numbers, is an argument. An error about an index names the module of its call.
 
     Not outlined are
 
-    - dropouts: each has a stream of random numbers of its own, an attribute, so no two are alike;
     - ops with regions that use outer values, tensors without elements, and sequences at whose end a
       collective runs;
     - programs for CUDA devices. Their equal kernels are one anyway (`tp-outline-kernels`), and

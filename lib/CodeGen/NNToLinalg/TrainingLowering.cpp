@@ -1,6 +1,8 @@
 //===- TrainingLowering.cpp - Ops of backward passes and optimizers -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "TrainingLowering.h"
+
 #include "LinalgBuilders.h"
 #include "LoweringPatterns.h"
 
@@ -13,6 +15,11 @@
 using namespace mlir;
 using namespace mlir::tp::nnlinalg;
 
+bool mlir::tp::nnlinalg::isCheapAtRunTime(OpOperand &operand) {
+  auto random = dyn_cast<nn::RandomUniformOp>(operand.getOwner());
+  return random && operand == random.getStreamMutable();
+}
+
 namespace {
 /// Philox-4x32-10 (Salmon et al. 2011), the first word of the result.
 struct RandomUniformPattern : OpRewritePattern<nn::RandomUniformOp> {
@@ -23,11 +30,10 @@ struct RandomUniformPattern : OpRewritePattern<nn::RandomUniformOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     RankedTensorType type = getTensorType(op.getResult());
     Value random = buildElementwise(
-        b, type, ValueRange{op.getCounter(), op.getIndex()},
+        b, type, ValueRange{op.getCounter(), op.getIndex(), op.getStream()},
         [&](ImplicitLocOpBuilder &b, ArrayRef<Value> args) -> Value {
           Value word = getPhilox(b, args[1], args[0],
-                                 static_cast<uint32_t>(op.getSeed()),
-                                 static_cast<uint32_t>(op.getStream()));
+                                 static_cast<uint32_t>(op.getSeed()), args[2]);
           // 24 bits are exact in f32.
           Value bits = arith::ShRUIOp::create(b, word, word32(b, 8));
           Value number = arith::SIToFPOp::create(b, b.getF32Type(), bits);
@@ -45,7 +51,7 @@ private:
   }
 
   static Value getPhilox(ImplicitLocOpBuilder &b, Value index, Value counter,
-                         uint32_t key0, uint32_t key1) {
+                         uint32_t key0, Value stream) {
     Type i32 = b.getI32Type(), i64 = b.getI64Type();
     Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
     auto low = [&](Value value) -> Value {
@@ -63,17 +69,18 @@ private:
     auto exclusive = [&](Value x, Value y) -> Value {
       return arith::XOrIOp::create(b, x, y);
     };
+    Value key1 = b.createOrFold<arith::TruncIOp>(i32, stream);
     Value c[] = {low(index), high(index), low(counter), high(counter)};
     for (int round = 0; round < 10; ++round) {
       Value p0 = product(c[0], 0xD2511F53), p1 = product(c[2], 0xCD9E8D57);
       Value next0 = exclusive(exclusive(high(p1), c[1]), word32(b, key0));
-      Value next2 = exclusive(exclusive(high(p0), c[3]), word32(b, key1));
+      Value next2 = exclusive(exclusive(high(p0), c[3]), key1);
       c[0] = next0;
       c[1] = low(p1);
       c[2] = next2;
       c[3] = low(p0);
       key0 += 0x9E3779B9;
-      key1 += 0xBB67AE85;
+      key1 = b.createOrFold<arith::AddIOp>(key1, word32(b, 0xBB67AE85));
     }
     return c[0];
   }

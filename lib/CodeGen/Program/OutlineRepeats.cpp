@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CodeGen/NNToLinalg/LookupLowering.h"
+#include "CodeGen/NNToLinalg/TrainingLowering.h"
 #include "Origin.h"
 #include "PassBuffers.h"
 #include "RepeatedOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -99,7 +101,8 @@ public:
 
 private:
   SmallVector<RepeatedOps> find(size_t minSaved);
-  void sinkMovements();
+  void sinkCheapOps();
+  void noteVaryingConstants(const RepeatedOps &repeated);
   std::optional<Sequence> describe(size_t begin, size_t period);
   bool describeOperands(Operation *op, size_t begin, Sequence &sequence);
   bool describeResults(Operation *op, size_t begin, Sequence &sequence);
@@ -115,8 +118,17 @@ private:
   std::vector<Operation *> ops;
   DenseMap<Operation *, size_t> indices;
   std::vector<unsigned> classes;
+  /// The operands that are other constants in other sequences of the same
+  /// repetition. Functions take them as buffers.
+  DenseSet<OpOperand *> varyingConstants;
   OpClasses opClasses;
   DenseMap<std::pair<unsigned, Attribute>, unsigned> classesWithAttributes;
+
+  /// Whether a function has its own clone of what an op reads.
+  bool isOwnConstant(OpOperand &use) const {
+    return isCloned(use.get().getDefiningOp()) &&
+           !varyingConstants.contains(&use);
+  }
 
   unsigned getClass(Operation *op) {
     bool isNew;
@@ -132,9 +144,10 @@ private:
 bool Outliner::describeOperands(Operation *op, size_t begin,
                                 Sequence &sequence) {
   std::vector<size_t> &signature = sequence.signature;
-  for (Value operand : op->getOperands()) {
+  for (OpOperand &use : op->getOpOperands()) {
+    Value operand = use.get();
     Operation *producer = operand.getDefiningOp();
-    if (isCloned(producer)) {
+    if (isOwnConstant(use)) {
       llvm::append_values(signature, size_t(0), size_t(getClass(producer)));
       llvm::append_range(sequence.origins, getOrigins(producer));
       continue;
@@ -272,12 +285,15 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
   for (const Update &update : sequence.updates)
     updated.push_back(read(update.parameter, /*writable=*/true));
 
+  IRMapping constants;
   for (Operation *op : sequence.ops) {
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          isCloned(producer) && !mapping.contains(operand))
-        builder.clone(*producer, mapping);
+    for (OpOperand &use : op->getOpOperands())
+      if (isOwnConstant(use) && !constants.contains(use.get()))
+        builder.clone(*use.get().getDefiningOp(), constants);
     Operation *clone = builder.clone(*op, mapping);
+    for (OpOperand &use : op->getOpOperands())
+      if (isOwnConstant(use))
+        clone->setOperand(use.getOperandNumber(), constants.lookup(use.get()));
     if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
       cast<tprt::CollectiveCallOpInterface>(clone).setId(
           sequence.getPlace(collective));
@@ -327,6 +343,10 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
 
 /// Replaces `sequence` by a call.
 void Outliner::call(func::FuncOp function, const Sequence &sequence) {
+  // A constant may stand between the ops.
+  for (Value input : sequence.inputs)
+    if (Operation *producer = input.getDefiningOp(); isCloned(producer))
+      producer->moveBefore(&program.getBody().front().front());
   builder.setInsertionPoint(sequence.ops.front());
   SmallVector<Value> updated, results, inits;
   for (const Update &update : sequence.updates) {
@@ -386,15 +406,77 @@ static bool isWrittenTransposed(Operation *op) {
          countContractions(op->getOperand(0).getDefiningOp()) > 1;
 }
 
-/// Clones reshapes, transposes and slices for each op that reads them: readers
-/// become calls that read in another order, so no function has to store what
-/// these ops give.
-void Outliner::sinkMovements() {
+static bool isMovement(Operation *op) {
+  return isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface>(op) &&
+         op->getNumOperands() == 1 && op->getNumRegions() == 0 &&
+         !isWrittenTransposed(op);
+}
+
+/// Integers, other than booleans, of which masks consist.
+static bool isIntegers(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrIndex() && !element.isInteger(1) &&
+         (!isa<ShapedType>(type) || isTensor(type));
+}
+
+/// Whether each element of the result needs at most one element of each operand.
+static bool isElementwise(Operation *op) {
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled)
+    return isa<arith::ArithDialect>(op->getDialect()) ||
+           isa<tensor::ExtractOp, tensor::FromElementsOp>(op);
+  ShardingRule rule = ruled.getShardingRule();
+  llvm::SmallDenseSet<unsigned> factors;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  for (auto [dim, size] : llvm::zip_equal(rule.results[0], type.getShape())) {
+    if (dim.size() != 1 && size != 1)
+      return false;
+    factors.insert_range(dim);
+  }
+  return llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+    return llvm::all_of(operand, [&](const DimFactors &dim) {
+      return llvm::all_of(
+          dim, [&](unsigned factor) { return factors.contains(factor); });
+    });
+  });
+}
+
+/// The ops that compute `op`'s result from none of the program's inputs, if they
+/// are elementwise arithmetic on integers, each counted once for each path to
+/// it; 0 if they aren't, or if they are too many to be computed for each op that
+/// reads the result.
+static unsigned countGenerating(Operation *op, Value rank,
+                                const DenseMap<Operation *, unsigned> &known) {
+  constexpr unsigned most = 16;
+  if (isCloned(op) || !isPure(op) || op->getNumRegions() != 0 ||
+      op->getNumResults() != 1 || !isIntegers(op->getResult(0).getType()) ||
+      !isElementwise(op))
+    return 0;
+  unsigned count = 1;
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (operand == rank || isCloned(producer))
+      continue;
+    unsigned before = known.lookup(producer);
+    if (!before)
+      return 0;
+    count += before;
+  }
+  return count <= most ? count : 0;
+}
+
+/// Clones for each op that reads them: reshapes, transposes and slices, since
+/// calls read in another order; and integers that a few ops compute from no
+/// input, such as the indices of elements, which take less time to compute than
+/// to read. So no function has to store them.
+void Outliner::sinkCheapOps() {
   Block &body = program.getBody().front();
+  DenseMap<Operation *, unsigned> generating;
+  for (Operation &op : body)
+    if (unsigned count = countGenerating(&op, rank, generating))
+      generating[&op] = count;
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-    if (!isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface>(op) ||
-        op.getNumOperands() != 1 || op.getNumRegions() != 0 ||
-        isWrittenTransposed(&op))
+    if (!isMovement(&op) && !generating.contains(&op))
       continue;
     llvm::SmallSetVector<Operation *, 4> users;
     for (Operation *user : op.getUsers())
@@ -410,13 +492,37 @@ void Outliner::sinkMovements() {
   }
 }
 
+void Outliner::noteVaryingConstants(const RepeatedOps &repeated) {
+  ArrayRef<Operation *> all(ops);
+  for (size_t offset = 0; offset < repeated.period; ++offset) {
+    size_t first = repeated.begin + offset;
+    for (unsigned i = 0; i < all[first]->getNumOperands(); ++i) {
+      Operation *producer = all[first]->getOperand(i).getDefiningOp();
+      if (!isCloned(producer) ||
+          !nnlinalg::isCheapAtRunTime(all[first]->getOpOperand(i)))
+        continue;
+      SmallVector<OpOperand *> uses;
+      bool varies = false;
+      for (size_t repeat = 0; repeat < repeated.count; ++repeat) {
+        Operation *op = all[first + repeat * repeated.period];
+        Operation *other = op->getOperand(i).getDefiningOp();
+        varies |= !isCloned(other) || getClass(other) != getClass(producer);
+        uses.push_back(&op->getOpOperand(i));
+      }
+      if (varies)
+        varyingConstants.insert_range(uses);
+    }
+  }
+}
+
 unsigned Outliner::outline(size_t minSaved) {
   if (find(minSaved).empty())
     return 0;
-  sinkMovements();
+  sinkCheapOps();
   SmallVector<RepeatedOps> found = find(minSaved);
   std::vector<std::pair<func::FuncOp, Sequence>> calls;
   for (const RepeatedOps &repeated : found) {
+    noteVaryingConstants(repeated);
     std::map<std::vector<size_t>, std::vector<Sequence>> alike;
     for (size_t i = 0; i < repeated.count; ++i)
       if (auto sequence =

@@ -500,9 +500,11 @@ LogicalResult ScatterAddRowsOp::verify() {
 }
 
 LogicalResult RandomUniformOp::verify() {
-  if (getCounter().getType().getRank() != 0)
-    return emitOpError() << "counter must be a scalar, found "
-                         << getCounter().getType();
+  for (auto [name, operand] :
+       {std::pair("counter", getCounter()), std::pair("stream", getStream())})
+    if (operand.getType().getRank() != 0)
+      return emitOpError() << name << " must be a scalar, found "
+                           << operand.getType();
   return verifyResultType(*this);
 }
 

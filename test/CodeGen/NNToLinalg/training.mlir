@@ -61,7 +61,8 @@ func.func @no_rows(%ids: tensor<0xi64>, %rows: tensor<0x16xf32>) -> tensor<10x16
 // CHECK: arith.sitofp {{.*}} : i32 to f32
 // CHECK: arith.mulf
 func.func @random_uniform(%c: tensor<i64>, %i: tensor<4xi64>) -> tensor<4xf32> {
-  %0 = nn.random_uniform %c, %i seed 1 stream 2 : (tensor<i64>, tensor<4xi64>) -> tensor<4xf32>
+  %stream = nn.constant dense<2> : tensor<i64>
+  %0 = nn.random_uniform %c, %i stream %stream seed 1 : (tensor<i64>, tensor<4xi64>, tensor<i64>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 

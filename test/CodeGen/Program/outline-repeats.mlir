@@ -115,3 +115,157 @@ func.func @step(%rank: index {tprt.role = "rank"}, %arg1: memref<4x4xf32> {tprt.
   bufferization.materialize_in_destination %17 in restrict writable %arg3 : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
   return
 }
+
+// -----
+
+// What differs is an argument, also where it is equal to a constant of the layer. The indices are computed
+// in the layer, from the rank, and not read. Constants may stand between the layer's ops.
+
+// CHECK-LABEL: func.func @dropouts(
+// CHECK-SAME: %[[RANK:[^:]+]]: index
+// CHECK-NOT: nn.iota
+// CHECK-DAG: %[[S0:.+]] = nn.constant dense<0> : tensor<i64>
+// CHECK-DAG: %[[S1:.+]] = nn.constant dense<1> : tensor<i64>
+// CHECK-DAG: %[[S2:.+]] = nn.constant dense<2> : tensor<i64>
+// CHECK: tprt.call @[[LAYER:.+]] rank %[[RANK]] ins({{.*}}%[[S0]]{{.*}})
+// CHECK: tprt.call @[[LAYER]] rank %[[RANK]] ins({{.*}}%[[S1]]{{.*}})
+// CHECK: tprt.call @[[LAYER]] rank %[[RANK]] ins({{.*}}%[[S2]]{{.*}})
+
+// CHECK: func.func private @[[LAYER]](
+// CHECK-SAME: %[[LAYERS_RANK:[^:]+]]: index {tprt.role = "rank"}, {{.+}}: memref<8x4xf32>, {{.+}}: memref<4x4xf32>, {{.+}}: memref<i64>, %[[ARG:[^:]+]]: memref<i64>
+// CHECK: %[[STREAM:.+]] = bufferization.to_tensor %[[ARG]]
+// CHECK: nn.linear
+// CHECK: nn.iota
+// CHECK: nn.iota
+// CHECK: nn.add
+// CHECK: arith.muli %[[LAYERS_RANK]]
+// CHECK: %[[GLOBAL:.+]] = nn.add
+// CHECK: %[[OWN:.+]] = nn.constant dense<0> : tensor<i64>
+// CHECK: %[[INDEX:.+]] = nn.add %[[GLOBAL]], %[[OWN]]
+// CHECK: nn.random_uniform %{{.+}}, %[[INDEX]] stream %[[STREAM]] seed
+func.func @dropouts(%rank: index {tprt.role = "rank"}, %arg1: memref<8x4xf32> {tp.name = "x", tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %arg3: memref<4x4xf32> {tprt.role = "parameter"},
+    %arg4: memref<4x4xf32> {tprt.role = "parameter"}, %arg5: memref<i64> {tprt.role = "parameter"},
+    %out: memref<8x4xf32> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0, 1>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<8x4xf32> to tensor<8x4xf32>
+  %w0 = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w1 = bufferization.to_tensor %arg3 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w2 = bufferization.to_tensor %arg4 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %step = bufferization.to_tensor %arg5 restrict : memref<i64> to tensor<i64>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %two = nn.constant dense<2.0> : tensor<f32>
+  %c32 = arith.constant 32 : index
+  %begin = arith.muli %rank, %c32 : index
+  %integer = arith.index_cast %begin : index to i64
+  %offset = tensor.from_elements %integer : tensor<i64>
+  %column = nn.iota dim 1 start 0.0 step 1.0 : tensor<1x4xi64>
+  %row = nn.iota dim 0 start 0.0 step 4.0 : tensor<8x1xi64>
+  %inner = nn.add %column, %row : (tensor<1x4xi64>, tensor<8x1xi64>) -> tensor<8x4xi64>
+  %index = nn.add %inner, %offset : (tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xi64>
+  %p0 = nn.linear %x, %w0 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %s0 = nn.constant dense<0> : tensor<i64>
+  %j0 = nn.add %index, %s0 : (tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xi64>
+  %r0 = nn.random_uniform %step, %j0 stream %s0 seed 7 : (tensor<i64>, tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xf32>
+  %k0 = nn.compare ge %r0, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xi1>
+  %t0 = nn.mul %p0, %two : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %z0 = nn.where %k0, %t0, %two : (tensor<8x4xi1>, tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %p1 = nn.linear %z0, %w1 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %s1 = nn.constant dense<1> : tensor<i64>
+  %j1 = nn.add %index, %s0 : (tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xi64>
+  %r1 = nn.random_uniform %step, %j1 stream %s1 seed 7 : (tensor<i64>, tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xf32>
+  %k1 = nn.compare ge %r1, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xi1>
+  %t1 = nn.mul %p1, %two : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %z1 = nn.where %k1, %t1, %two : (tensor<8x4xi1>, tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %p2 = nn.linear %z1, %w2 : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %s2 = nn.constant dense<2> : tensor<i64>
+  %j2 = nn.add %index, %s0 : (tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xi64>
+  %r2 = nn.random_uniform %step, %j2 stream %s2 seed 7 : (tensor<i64>, tensor<8x4xi64>, tensor<i64>) -> tensor<8x4xf32>
+  %k2 = nn.compare ge %r2, %half : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xi1>
+  %t2 = nn.mul %p2, %two : (tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %z2 = nn.where %k2, %t2, %two : (tensor<8x4xi1>, tensor<8x4xf32>, tensor<f32>) -> tensor<8x4xf32>
+  bufferization.materialize_in_destination %z2 in restrict writable %out : (tensor<8x4xf32>, memref<8x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// Ops that many paths lead to aren't computed again for each of their readers, nor are other ops on
+// constants. An exponent stays a constant, since the code for it depends on it.
+
+// CHECK-LABEL: func.func @shared(
+// CHECK: nn.iota
+// CHECK-COUNT-5: nn.mul
+// CHECK-NOT: nn.mul
+// CHECK: tprt.call @[[LAYER:.+]] rank
+// CHECK: tprt.call @[[LAYER]] rank
+func.func @shared(%rank: index {tprt.role = "rank"}, %arg1: memref<4x4xf32> {tp.name = "x", tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %arg3: memref<i64> {tprt.role = "parameter"},
+    %out: memref<4x4xf32> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %step = bufferization.to_tensor %arg3 restrict : memref<i64> to tensor<i64>
+  %stream = nn.constant dense<1> : tensor<i64>
+  %h0 = nn.iota dim 1 start 0.0 step 1.0 : tensor<4x4xi64>
+  %h1 = nn.mul %h0, %h0 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %h2 = nn.mul %h1, %h1 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %h3 = nn.mul %h2, %h2 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %h4 = nn.mul %h3, %h3 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %h5 = nn.mul %h4, %h4 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %p0 = nn.linear %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r0 = nn.random_uniform %step, %h5 stream %stream seed 7 : (tensor<i64>, tensor<4x4xi64>, tensor<i64>) -> tensor<4x4xf32>
+  %a0 = nn.add %p0, %r0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b0 = nn.relu %a0 : tensor<4x4xf32>
+  %c0 = nn.tanh %b0 : tensor<4x4xf32>
+  %z0 = nn.exp %c0 : tensor<4x4xf32>
+  %p1 = nn.linear %z0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r1 = nn.random_uniform %step, %h5 stream %stream seed 7 : (tensor<i64>, tensor<4x4xi64>, tensor<i64>) -> tensor<4x4xf32>
+  %a1 = nn.add %p1, %r1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b1 = nn.relu %a1 : tensor<4x4xf32>
+  %c1 = nn.tanh %b1 : tensor<4x4xf32>
+  %z1 = nn.exp %c1 : tensor<4x4xf32>
+  %p2 = nn.linear %z1, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %r2 = nn.random_uniform %step, %h5 stream %stream seed 7 : (tensor<i64>, tensor<4x4xi64>, tensor<i64>) -> tensor<4x4xf32>
+  %a2 = nn.add %p2, %r2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b2 = nn.relu %a2 : tensor<4x4xf32>
+  %c2 = nn.tanh %b2 : tensor<4x4xf32>
+  %z2 = nn.exp %c2 : tensor<4x4xf32>
+  bufferization.materialize_in_destination %z2 in restrict writable %out : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @exponents(
+// CHECK-NOT: tprt.call {{.*}}f32>, tensor<f32>
+// CHECK: return
+func.func @exponents(%rank: index {tprt.role = "rank"}, %arg1: memref<4x4xf32> {tp.name = "x", tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %out: memref<4x4xf32> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %w = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %e0 = nn.constant dense<2.0> : tensor<f32>
+  %p0 = nn.linear %x, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a0 = nn.pow %p0, %e0 : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %b0 = nn.relu %a0 : tensor<4x4xf32>
+  %c0 = nn.tanh %b0 : tensor<4x4xf32>
+  %z0 = nn.exp %c0 : tensor<4x4xf32>
+  %e1 = nn.constant dense<3.0> : tensor<f32>
+  %p1 = nn.linear %z0, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a1 = nn.pow %p1, %e1 : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %b1 = nn.relu %a1 : tensor<4x4xf32>
+  %c1 = nn.tanh %b1 : tensor<4x4xf32>
+  %z1 = nn.exp %c1 : tensor<4x4xf32>
+  %e2 = nn.constant dense<2.0> : tensor<f32>
+  %p2 = nn.linear %z1, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a2 = nn.pow %p2, %e2 : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %b2 = nn.relu %a2 : tensor<4x4xf32>
+  %c2 = nn.tanh %b2 : tensor<4x4xf32>
+  %z2 = nn.exp %c2 : tensor<4x4xf32>
+  %e3 = nn.constant dense<3.0> : tensor<f32>
+  %p3 = nn.linear %z2, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a3 = nn.pow %p3, %e3 : (tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  %b3 = nn.relu %a3 : tensor<4x4xf32>
+  %c3 = nn.tanh %b3 : tensor<4x4xf32>
+  %z3 = nn.exp %c3 : tensor<4x4xf32>
+  bufferization.materialize_in_destination %z3 in restrict writable %out : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}

@@ -294,9 +294,9 @@ func.func @scatter_add_rows_element(%ids: tensor<8xi64>, %rows: tensor<8x16xf32>
 
 // -----
 
-func.func @random_uniform(%step: tensor<1xi64>, %index: tensor<2x8xi64>) {
+func.func @random_uniform(%step: tensor<1xi64>, %index: tensor<2x8xi64>, %stream: tensor<i64>) {
   // expected-error@+1 {{counter must be a scalar, found 'tensor<1xi64>'}}
-  %0 = nn.random_uniform %step, %index seed 0 stream 0 : (tensor<1xi64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  %0 = nn.random_uniform %step, %index stream %stream seed 0 : (tensor<1xi64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>
   return
 }
 
@@ -304,7 +304,15 @@ func.func @random_uniform(%step: tensor<1xi64>, %index: tensor<2x8xi64>) {
 
 func.func @random_uniform_shape(%step: tensor<i64>, %index: tensor<2x8xi64>) {
   // expected-error@+1 {{result should be 'tensor<2x8xf32>', found 'tensor<8x2xf32>'}}
-  %0 = nn.random_uniform %step, %index seed 0 stream 0 : (tensor<i64>, tensor<2x8xi64>) -> tensor<8x2xf32>
+  %0 = nn.random_uniform %step, %index stream %step seed 0 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @random_uniform_stream(%step: tensor<i64>, %index: tensor<2x8xi64>) {
+  // expected-error@+1 {{stream must be a scalar, found 'tensor<2x8xi64>'}}
+  %0 = nn.random_uniform %step, %index stream %index seed 0 : (tensor<i64>, tensor<2x8xi64>, tensor<2x8xi64>) -> tensor<2x8xf32>
   return
 }
 

@@ -249,8 +249,8 @@ func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x
   %d:3 = nn.attention_gradient %q, %k, %v gradient %ga mask %mask scale 0.5 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>, tensor<8x6xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
   // CHECK: nn.scatter_add_rows %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   %4 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
-  // CHECK: nn.random_uniform %{{.*}}, %{{.*}} seed 7 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
-  %5 = nn.random_uniform %step, %ids seed 7 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  // CHECK: nn.random_uniform %{{.*}}, %{{.*}} stream %{{.*}} seed 7 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>
+  %5 = nn.random_uniform %step, %ids stream %step seed 7 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>
   // CHECK: nn.adam %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} corrections %{{.*}}, %{{.*}} betas 9.000000e-01, 0.99{{[89]+}} eps 1.000000e-08 weight_decay 0.000000e+00 : tensor<4x16xf32>, tensor<f32>
   %6:3 = nn.adam %w, %3, %m, %m lr %lr corrections %lr, %lr betas 0.9, 0.999 eps 1.0e-8 weight_decay 0.0 : tensor<4x16xf32>, tensor<f32>
   // CHECK: nn.adam decoupled

@@ -133,8 +133,8 @@ func.func @training(%g: tensor<2x8x4xf32>, %x: tensor<2x8x16xf32>, %ids: tensor<
   %0 = nn.outer_sum %g, %x : (tensor<2x8x4xf32>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   // expected-remark@+1 {{([2][3], [2][3][1]) -> ([0][1]) {0=4, 1=16, 2=2, 3=8} reduction={2, 3} linear={{1}}}}
   %1 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
-  // expected-remark@+1 {{(, [0][1]) -> ([0][1]) {0=2, 1=8}}}
-  %2 = nn.random_uniform %step, %ids seed 0 stream 0 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+  // expected-remark@+1 {{(, [0][1], ) -> ([0][1]) {0=2, 1=8}}}
+  %2 = nn.random_uniform %step, %ids stream %step seed 0 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>
   // expected-remark@+1 {{([0][1][2]) -> ([0][1][2]) {0=2, 1=8, 2=16} linear={{0}}}}
   %3 = nn.dropout %x p 0.1 : tensor<2x8x16xf32>
   // expected-remark@+1 {{([0][1][2]) -> ([0][1][2]) {0=2, 1=8, 2=16} linear={{0}}}}

@@ -100,19 +100,21 @@ def NN_RandomUniformOp : NN_RuleOp<"random_uniform", "ShardingRule::elementwise(
   let description = [{
     Element i is the 24 leading bits of the first word of Philox-4x32-10 (Salmon et al., Parallel
     Random Numbers: As Easy as 1, 2, 3) at counter (index[i], counter), two words each, with key
-    (seed, stream). It depends on nothing else: if `index` is the global index of each element,
-    every mesh draws the same numbers as one device.
+    (seed, stream), of which the lower word of each counts. It depends on nothing else: if `index` is
+    the global index of each element, every mesh draws the same numbers as one device.
 
     ```mlir
-    %r = nn.random_uniform %step, %index seed 0 stream 3 : (tensor<i64>, tensor<2x8xi64>) -> tensor<2x8xf32>
+    %r = nn.random_uniform %step, %index stream %three seed 0 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>
     ```
 
-    **Constraints:** (C1) counter is a scalar; (C2) the result has index's shape.
+    The stream is an operand, so that layers that differ in it alone are compiled once.
+
+    **Constraints:** (C1) counter and stream are scalars; (C2) the result has index's shape.
   }];
   let arguments = (ins StaticShapeTensorOf<[I64]>:$counter, StaticShapeTensorOf<[I64]>:$index,
-                   I64Attr:$seed, I64Attr:$stream);
+                   StaticShapeTensorOf<[I64]>:$stream, I64Attr:$seed);
   let results = (outs StaticShapeTensorOf<[F32]>:$result);
-  let assemblyFormat = "$counter `,` $index `seed` $seed `stream` $stream attr-dict `:` "
+  let assemblyFormat = "$counter `,` $index `stream` $stream `seed` $seed attr-dict `:` "
                        "functional-type(operands, results)";
   let hasVerifier = 1;
 }

@@ -234,8 +234,9 @@ SmallVector<Value> DropoutOp::buildForward(ForwardBuilder &b) {
   }
   if (!index)
     index = filled(b, RankedTensorType::get({}, b.getI64Type()), 0);
-  Value random = RandomUniformOp::create(b, b.getStep(), index, b.getSeed(),
-                                         b.getNextStream());
+  Value stream = integer(b, b.getI64Type(), b.getNextStream());
+  Value random =
+      RandomUniformOp::create(b, b.getStep(), index, stream, b.getSeed());
   Value isKept = compare(b, ComparePredicate::GE, random, p);
   b.save(isKept);
   // With p = 1, nothing is kept; this avoids a division by 0.
