@@ -3,8 +3,11 @@
 
 #include "Communication.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <sched.h>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -64,6 +67,31 @@ void checkNumProcesses(const Manifest &manifest, const Job &job) {
     throw inputError("the program has " + std::to_string(manifest.worldSize) +
                      " ranks, but there are " + std::to_string(job.worldSize) +
                      " processes");
+}
+
+void shareCores(const Job &job, Connection &connection) {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof(set), &set) != 0)
+    return;
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  std::string mine = std::string(host) + '\0' +
+                     std::string(reinterpret_cast<char *>(&set), sizeof(set));
+  std::vector<std::string> all =
+      connection.exchange(mine, sizeof(host) + sizeof(set));
+  size_t numSharing = std::ranges::count(all, mine);
+  size_t position = std::count(all.begin(), all.begin() + job.rank, mine);
+  if (numSharing == 1) // a launcher may have bound the ranks to cores
+    return;
+  std::vector<size_t> cores;
+  for (size_t core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set))
+      cores.push_back(core);
+  size_t perRank = std::max<size_t>(cores.size() / numSharing, 1);
+  CPU_ZERO(&set);
+  for (size_t i = 0; i < perRank; ++i)
+    CPU_SET(cores[(position * perRank + i) % cores.size()], &set);
+  ::sched_setaffinity(0, sizeof(set), &set); // not an error if it isn't allowed
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,11 @@ chooseBackend(const Options &options, const tprt::Manifest &manifest);
 /// Throws an input error unless there is one process for each rank.
 void checkNumProcesses(const tprt::Manifest &manifest, const tprt::Job &job);
 
+/// Divides the cores that several processes of the job may use among these
+/// processes. If there are fewer, each gets one. All processes call it, before
+/// they make threads.
+void shareCores(const tprt::Job &job, tprt::Connection &connection);
+
 /// If a launcher that a backend requires has started this process as one of
 /// several, its messages begin with its rank.
 void nameRankInMessages();
@@ -45,6 +50,8 @@ auto withCommunication(const Options &options, const tprt::Manifest &manifest,
   leaveMessagesToRankZero(*job);
   try {
     checkNumProcesses(manifest, *job);
+    if (!manifest.isForCuda && !options.noPin)
+      shareCores(*job, connection);
     return body(Communication{backend, &*job, &connection});
   } catch (const std::exception &error) {
     endJob(*job, connection, error);

@@ -171,6 +171,12 @@ def test_missing():
     check("ranks that are threads need none", run(*toy, cwd="toy", LD_LIBRARY_PATH=str(folder))[0] == 0)
 
 
+def wait_for(path):
+    deadline = time.monotonic() + LIMIT
+    while not (path.exists() and path.stat().st_size > 0) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
 def find_rank(job, rank):
     """The process of a rank, which descends from the launcher."""
     variable = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}[NAME]
@@ -184,6 +190,24 @@ def find_rank(job, rank):
     return None
 
 
+def test_cores():
+    """Ranks that a launcher doesn't bind to cores share those of the host."""
+    usable = sorted(os.sched_getaffinity(0))
+    each = max(len(usable) // 3, 1)
+    shared = [{usable[(rank * each + i) % len(usable)] for i in range(each)} for rank in range(3)]
+    unbound = ["--bind-to", "none"]
+    for what, options, expected in (("cores", [], shared), ("cores with --no-pin", ["--no-pin"], [set(usable)] * 3)):
+        metrics = FOLDER / "train/cores.jsonl"
+        metrics.unlink(missing_ok=True)
+        process = start(3, *unbound, "tp-run", "train.3.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data",
+                        "target=target.npy", "--steps", 10**8, "--metrics", metrics, *options, cwd="train", TP_TEST_JOB=what)
+        wait_for(metrics)
+        found = [os.sched_getaffinity(find_rank(what, rank)) for rank in range(3)]
+        process.terminate()
+        finish(process)
+        check(what, found == expected, found, expected)
+
+
 def test_signals():
     endless = ["tp-run", "train.3.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data", "target=target.npy", "--steps",
                10**8, "--metrics", "endless.jsonl", "--timeout", 2]
@@ -193,9 +217,7 @@ def test_signals():
     for what, number, expected in (("a killed rank", signal.SIGKILL, None), ("a stopped rank", signal.SIGSTOP, late)):
         metrics.unlink(missing_ok=True)
         process = start(3, *endless, cwd="train", TP_TEST_JOB=what)
-        deadline = time.monotonic() + LIMIT
-        while not (metrics.exists() and metrics.stat().st_size > 0) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(metrics)
         os.kill(find_rank(what, 1), number)
         began = time.monotonic()
         code, out, messages = finish(process)
@@ -212,6 +234,6 @@ def test_signals():
         (messages or NAME == "openmpi"), code, messages)
 
 
-for test in (test_results, test_checkpoints, test_errors, test_missing, test_signals):
+for test in (test_results, test_checkpoints, test_errors, test_missing, test_cores, test_signals):
     test()
 print("all is well")
