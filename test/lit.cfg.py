@@ -1,6 +1,7 @@
 """The lit suite: IR tests with FileCheck, and the tools' command lines."""
 
 import os
+import shutil
 
 import lit.formats
 
@@ -32,5 +33,10 @@ config.substitutions.append(("%plugin", os.path.join(config.tp_binary_dir, "lib"
 for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run", "tp-ckpt"):
     if os.path.exists(os.path.join(path[0], tool)):
         config.available_features.add(tool)
+# Implementations of MPI, whose plug-ins have been built.
+for name in ("openmpi", "mpich"):
+    plugin = os.path.join(config.tp_binary_dir, "lib", f"libtprt-mpi-{name}.so")
+    if os.path.exists(plugin) and shutil.which(f"mpirun.{name}"):
+        config.available_features.add(name)
 if config.sanitize:
     config.available_features.add("sanitized")

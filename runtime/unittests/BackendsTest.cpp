@@ -24,17 +24,16 @@ TEST(Backends, AreFoundByTheirNames) {
 TEST(Backends, SayWhatIsMissing) {
   static bool isMade = false;
   const Backend backend = {
-      .name = "mpi",
-      .description = "each is a process of MPI_COMM_WORLD",
+      .name = "ib",
+      .description = "each is a process with a queue pair",
       .needsProcesses = true,
-      .needsDevice = false,
-      .explainMissing = [] { return std::string("this build has no MPI"); },
+      .explainMissing = [] { return std::string("this build has no verbs"); },
       .makeCommunicators =
           [](const Manifest &, const CommunicatorOptions &, Rendezvous *) {
             isMade = true;
             return std::vector<std::unique_ptr<Communicator>>();
           }};
   EXPECT_EQ(errorOf([&] { makeFactory(backend)({}, {}); }),
-            "this build has no MPI");
+            "this build has no verbs");
   EXPECT_FALSE(isMade);
 }

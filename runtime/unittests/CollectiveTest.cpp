@@ -536,7 +536,7 @@ static std::vector<Parameters> makeParameters() {
   std::vector<Parameters> parameters;
   for (const Backend *backend : getBackendsHere())
     for (int32_t dtype = 0; dtype < numDtypes; ++dtype)
-      for (int64_t worldSize = 1; worldSize <= 6; ++worldSize)
+      for (int64_t worldSize : getWorldSizes(*backend))
         parameters.push_back({backend, static_cast<Dtype>(dtype), worldSize});
   return parameters;
 }

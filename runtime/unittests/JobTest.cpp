@@ -234,6 +234,74 @@ TEST(Job, NamesTheSignalThatHasEndedARank) {
   }
 }
 
+/// The others throw errors of the failure's kind, also those that rank 0 tells.
+TEST(Job, PassesOnTheKindOfAFailure) {
+  for (ErrorKind kind : {ErrorKind::Input, ErrorKind::Execution}) {
+    std::vector<Job> jobs = makeJobs(3);
+    runThreads(3, [&](int64_t rank) {
+      Connection connection(jobs[rank], seconds(20));
+      if (rank == 2) {
+        connection.abort("rank 2 failed: no weights", kind);
+        return;
+      }
+      try {
+        connection.exchange("", 0);
+        ADD_FAILURE() << "rank " << rank;
+      } catch (const AbortedError &error) {
+        EXPECT_EQ(error.getKind(), kind);
+        EXPECT_STREQ(error.what(), "rank 2 failed: no weights");
+      }
+    });
+  }
+}
+
+/// A rank that has failed leaves its message to rank 0, which may be gone or
+/// still at work.
+TEST(Job, WaitsUntilRankZeroHasReported) {
+  for (bool tells : {true, false})
+    for (bool leaves : {true, false}) {
+      std::vector<Job> jobs = makeJobs(2);
+      std::atomic<bool> isOver = false;
+      runThreads(2, [&](int64_t rank) {
+        Connection connection(jobs[rank], seconds(20));
+        if (rank == 0) {
+          EXPECT_FALSE(connection.waitForRankZero(milliseconds(1)));
+          while (!leaves && !isOver)
+            std::this_thread::sleep_for(milliseconds(3));
+          return;
+        }
+        if (tells)
+          connection.abort("rank 1 failed");
+        EXPECT_EQ(
+            connection.waitForRankZero(leaves ? seconds(20) : milliseconds(50)),
+            tells && leaves);
+        isOver = true;
+      });
+    }
+}
+
+TEST(Job, ListensAtAFreePort) {
+  std::vector<Job> jobs(2);
+  jobs[0].worldSize = jobs[1].worldSize = 2;
+  jobs[1].rank = 1;
+  jobs[0].listenAtFreePort();
+  jobs[1].port = jobs[0].port;
+  runThreads(2, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(20));
+    EXPECT_EQ(connection.exchange(std::to_string(rank), 1),
+              (std::vector<std::string>{"0", "1"}));
+  });
+  Job elsewhere;
+  elsewhere.address = "192.0.2.1"; // of no host
+  EXPECT_NE(errorOf([&] { elsewhere.listenAtFreePort(); }).find("TP_TOKEN"),
+            std::string::npos);
+  elsewhere.token = secret;
+  EXPECT_NE(errorOf([&] {
+              elsewhere.listenAtFreePort();
+            }).find("it must be an address of rank 0's host"),
+            std::string::npos);
+}
+
 /// One that has failed may say why.
 TEST(Job, PrefersTheReasonToTheExitCode) {
   for (bool saysWhy : {false, true}) {

@@ -54,6 +54,7 @@ TEST(Messages, ComeInAnyPieces) {
     Pieces pieces(encodeHead(MessageKind::Alive, 0) +
                       encodeHead(MessageKind::Data, first.size()) + first +
                       encodeHead(MessageKind::Abort, 3) + "why" +
+                      encodeHead(MessageKind::Refuse, 2) + "no" +
                       encodeHead(MessageKind::Leave, 0) + "rest",
                   seed);
     MessageReader reader = makeReader(pieces);
@@ -67,9 +68,10 @@ TEST(Messages, ComeInAnyPieces) {
     EXPECT_EQ(next(MessageKind::Alive), "");
     EXPECT_EQ(next(MessageKind::Data), first);
     EXPECT_EQ(next(MessageKind::Abort), "why");
+    EXPECT_EQ(next(MessageKind::Refuse), "no");
     EXPECT_EQ(next(MessageKind::Leave), "");
     // What follows is left where it is.
-    EXPECT_EQ(pieces.getNumRead(), 1 + 9 + first.size() + 9 + 3 + 1);
+    EXPECT_EQ(pieces.getNumRead(), 1 + 9 + first.size() + 9 + 3 + 9 + 2 + 1);
   }
 }
 
@@ -88,7 +90,7 @@ TEST(Messages, EndEarly) {
 
 TEST(Messages, OtherBytesAreRefused) {
   for (int byte = 0; byte < 256; ++byte) {
-    if (std::strchr("DALH", byte) && byte)
+    if (std::strchr("DARLH", byte) && byte)
       continue;
     Pieces pieces(std::string(1, static_cast<char>(byte)), 1);
     MessageReader reader = makeReader(pieces);

@@ -12,7 +12,9 @@ const int test::numRounds = 2000;
 
 bool test::canReduce(Reduction, Dtype) { return true; }
 
-bool test::canBeHere(const Backend &backend) { return !backend.needsDevice; }
+bool test::canBeHere(const Backend &backend) {
+  return backend.programs != Backend::OfDevices;
+}
 
 std::vector<const Backend *> test::getBackendsOfTests() {
   return {&getTransportBackend()};

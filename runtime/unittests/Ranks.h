@@ -25,13 +25,14 @@ inline std::vector<int64_t> firstRanks(int64_t count) {
   return ranks;
 }
 
-/// Runs `body(communicator)` on a thread per rank; returns what each threw.
+/// Runs `body(communicator)` on a thread per rank of this process; returns what
+/// each threw, by rank.
 template <typename Body>
 std::vector<std::string>
 runRanks(const Manifest &manifest, const CommunicatorOptions &options,
          Body body, const Backend *backend = findBackend("local")) {
   auto communicators = makeCommunicators(*backend, manifest, options);
-  std::vector<std::string> errors(communicators.size());
+  std::vector<std::string> errors(manifest.worldSize);
   std::vector<std::thread> threads;
   for (auto &communicator : communicators)
     threads.emplace_back([&] {

@@ -20,13 +20,19 @@ bool canBeHere(const Backend &backend);
 /// Backends for this place that aren't in the table.
 std::vector<const Backend *> getBackendsOfTests();
 
-/// Those, and the backends of this machine that can be here.
+/// Those, and the backends of this machine that can be here. If a launcher that
+/// a backend requires has started this process, only that backend, so that its
+/// tests run in all processes alike.
 std::vector<const Backend *> getBackendsHere();
+
+/// The sizes of worlds to test: that of the job, if a launcher has started it.
+std::vector<int64_t> getWorldSizes(const Backend &backend);
 
 /// A rank's device; null on the host.
 Device *getDevice(int64_t rank);
 
-/// A communicator for each rank, for threads of this process.
+/// A communicator for each rank of this process, whose thread uses it: for all
+/// ranks, unless a launcher has started their processes.
 std::vector<std::unique_ptr<Communicator>>
 makeCommunicators(const Backend &backend, const Manifest &manifest,
                   const CommunicatorOptions &options);

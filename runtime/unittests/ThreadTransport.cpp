@@ -92,7 +92,6 @@ const Backend &test::getTransportBackend() {
       .name = "transport",
       .description = "each has a transport between threads",
       .needsProcesses = false,
-      .needsDevice = false,
       .explainMissing = [] { return std::string(); },
       .makeCommunicators =
           [](const Manifest &manifest, const CommunicatorOptions &options,

@@ -165,10 +165,20 @@ void withParameters(const Session &session, Connection *connection,
 std::function<bool(const std::string &kind, const std::string &text)>
     shouldReport;
 
+std::string messagePrefix;
+
+int getExitCode(const std::exception &error) {
+  if (dynamic_cast<const UsageError *>(&error))
+    return WrongUsage;
+  const auto *own = dynamic_cast<const Error *>(&error);
+  return own && own->getKind() == ErrorKind::Input ? BadInput : RunFailed;
+}
+
 void report(const std::string &kind, const std::string &text) {
   if (shouldReport && !shouldReport(kind, text))
     return;
-  std::cerr << "tp-run: " + kind + ": " + makePrintable(text) + "\n"; // at once
+  std::cerr << "tp-run: " + kind + ": " + messagePrefix + makePrintable(text) +
+                   "\n"; // at once
 }
 
 std::ostream &getTextStream(const Options &options) {

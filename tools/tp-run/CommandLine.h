@@ -130,6 +130,12 @@ std::ostream &getTextStream(const Options &options);
 extern std::function<bool(const std::string &kind, const std::string &text)>
     shouldReport;
 
+/// Comes before the text of messages: "rank 2: ".
+extern std::string messagePrefix;
+
+/// The exit code that stands for an error.
+int getExitCode(const std::exception &error);
+
 /// Reports a problem with the file of choices, if any, on stderr.
 void noteGemmChoices(const tprt::Session &session);
 

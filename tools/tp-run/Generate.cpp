@@ -5,7 +5,7 @@
 
 #include "../Usage.h"
 #include "Cache.h"
-#include "Launch.h"
+#include "Communication.h"
 #include "tprt/GenerationReport.h"
 #include "tprt/Npy.h"
 #include "tprt/Tokenizer.h"

@@ -3,8 +3,9 @@
 
 #include "Launch.h"
 
+#include "Communication.h"
+
 #include <algorithm>
-#include <arpa/inet.h>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -16,76 +17,11 @@
 #include <set>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
 using namespace tprt;
-
-static bool fits(const Backend &backend, const Manifest &manifest) {
-  return manifest.isForCuda || !backend.needsDevice;
-}
-
-/// The first backend for threads or for processes that the program fits, unless
-/// something that it needs is missing and another one is there. Null: none.
-static const Backend *findFitting(const Manifest &manifest,
-                                  bool needsProcesses) {
-  const Backend *found = nullptr;
-  for (const Backend *backend : getBackends())
-    if (backend->needsProcesses == needsProcesses && fits(*backend, manifest) &&
-        (!found || !found->explainMissing().empty()))
-      found = backend;
-  return found;
-}
-
-std::pair<const Backend &, std::optional<Job>>
-chooseBackend(const Options &options, const Manifest &manifest) {
-  const Backend *named = findBackend(options.communication); // null: auto
-  if (named && !named->needsProcesses && fits(*named, manifest))
-    return {*named, std::nullopt};
-  std::optional<Job> job =
-      options.job ? options.job : Job::fromEnvironment(::getenv);
-  const Backend *backend = nullptr;
-  if (job && (!named || fits(*named, manifest)))
-    backend = named ? named : findFitting(manifest, /*needsProcesses=*/true);
-  // Each process would run the whole program.
-  if (options.job && !backend)
-    throw inputError(
-        "-n needs a program for CUDA devices; the ranks of this one "
-        "are threads of one process, so leave -n out");
-  if (backend && job->worldSize > 1) {
-    if (job->worldSize != manifest.worldSize)
-      throw inputError("the program has " + std::to_string(manifest.worldSize) +
-                       " ranks, but there are " +
-                       std::to_string(job->worldSize) + " processes");
-    return {*backend, job};
-  }
-  if (named)
-    throw inputError("--comm=" + options.communication +
-                     (fits(*named, manifest)
-                          ? " needs several processes; start them with mpirun, "
-                            "srun, torchrun or 'tp-run -n'"
-                          : ": the program isn't for CUDA devices"));
-  return {*findFitting(manifest, /*needsProcesses=*/false), std::nullopt};
-}
-
-/// A socket that listens on a free port of this host.
-static int listenLocally(uint16_t &port) {
-  int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof(address);
-  auto *generic = reinterpret_cast<sockaddr *>(&address);
-  if (listener < 0 || ::bind(listener, generic, length) != 0 ||
-      ::listen(listener, SOMAXCONN) != 0 ||
-      ::getsockname(listener, generic, &length) != 0)
-    throw executionError(std::string("no port is free: ") +
-                         std::strerror(errno));
-  port = ntohs(address.sin_port);
-  return listener;
-}
 
 static std::string drawToken() {
   std::string token(minTokenBytes, 0);
@@ -305,10 +241,11 @@ std::optional<Job> Launcher::start() {
   Job job;
   job.worldSize = options.processes;
   job.token = drawToken();
+  job.listenAtFreePort();
+  int listener = std::exchange(job.listener, -1);
   job.getFate = [&board = board](int64_t rank) {
     return toFate(board.states[rank]);
   };
-  int listener = listenLocally(job.port);
   pid_t launcher = ::getpid();
   for (int64_t rank = 0; rank < job.worldSize; ++rank) {
     pid_t child = ::fork();
@@ -482,7 +419,9 @@ std::variant<int, Job> startProcesses(const Options &options) {
   // Report problems that all ranks have only once.
   Options ofRank = options;
   ofRank.job.emplace().worldSize = options.processes;
-  chooseBackend(ofRank, options.artifact->getManifest());
+  const Manifest &manifest = options.artifact->getManifest();
+  chooseBackend(ofRank, manifest);
+  checkNumProcesses(manifest, *ofRank.job);
   Launcher launcher(options);
   if (std::optional<Job> job = launcher.start())
     return *job;

@@ -8,12 +8,6 @@
 
 #include <variant>
 
-/// The backend that --comm names or that fits the program and the environment;
-/// and the job that this process is a rank of, from `tp-run -n` or from the
-/// environment. nullopt if all ranks are threads of this process.
-std::pair<const tprt::Backend &, std::optional<tprt::Job>>
-chooseBackend(const Options &options, const tprt::Manifest &manifest);
-
 /// Restarts this program with one thread, unless it was already started that
 /// way. Call this before startProcesses, while the process has no state to
 /// lose.
@@ -26,26 +20,6 @@ void restartWithOneThread(char **argv);
 /// ranks have `endTime` to end on their own. A stopped rank may be continued
 /// within the timeout.
 std::variant<int, tprt::Job> startProcesses(const Options &options);
-
-/// Calls `body` with the communication of this process's ranks. If it throws in
-/// a job, tells the other ranks.
-template <typename Body>
-auto withCommunication(const Options &options, const tprt::Manifest &manifest,
-                       Body body) {
-  auto [backend, job] = chooseBackend(options, manifest);
-  if (!job)
-    return body(Communication{backend});
-  tprt::Connection connection(*job, getTimeout(options));
-  try {
-    return body(Communication{backend, &*job, &connection});
-  } catch (const tprt::AbortedError &) { // the others know
-    throw;
-  } catch (const std::exception &error) {
-    connection.abort("rank " + std::to_string(job->rank) +
-                     " failed: " + error.what());
-    throw;
-  }
-}
 
 /// Completes the result of a run at rank 0: outputs, blocks and counts of all
 /// ranks. All processes of the job call it.

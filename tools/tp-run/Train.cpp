@@ -5,7 +5,7 @@
 
 #include "../Usage.h"
 #include "Cache.h"
-#include "Launch.h"
+#include "Communication.h"
 #include "Progress.h"
 #include "tprt/File.h"
 #include "tprt/Metrics.h"

@@ -5,6 +5,7 @@
 #include "../Usage.h"
 #include "Cache.h"
 #include "CommandLine.h"
+#include "Communication.h"
 #include "Generate.h"
 #include "Launch.h"
 #include "Random.h"
@@ -415,16 +416,15 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag("--no-pin", options.noPin,
                "let the system choose the ranks' cores; otherwise each rank "
                "keeps its own, where there are enough");
+  app.add_option("--comm", options.communication, describeBackends())
+      ->check(CLI::IsMember(getCommunicationNames()))
+      ->capture_default_str();
   constexpr const char *cuda = "Programs for CUDA devices";
   app.add_option("-n", options.processes,
                  "start as many processes on this host, each of them one rank "
                  "on a device of its own, which communicate as --comm says")
       ->check(CLI::Range(int64_t(1), int64_t(4096)))
       ->type_name("N")
-      ->group(cuda);
-  app.add_option("--comm", options.communication, describeBackends())
-      ->check(CLI::IsMember(getCommunicationNames()))
-      ->capture_default_str()
       ->group(cuda);
   app.add_option("--device", options.device,
                  "the device to compute on, as the driver counts (default: 0; "
@@ -491,6 +491,10 @@ static void checkUsage(const Options &options) {
         " ranks are threads of one process; leave one of them "
         "out" +
         usageHint);
+  if (options.processes > 0 && backend && backend->isLaunched)
+    throw UsageError(
+        "-n starts processes, and those of --comm=" + options.communication +
+        " are started by " + backend->launchers + "; leave -n out" + usageHint);
 }
 
 static int execute(Options &options) {
@@ -510,10 +514,12 @@ static int execute(Options &options) {
 }
 
 static int runTool(int argc, char **argv) {
-  CLI::App app("Runs a compiled tensor-parallel program, one thread per rank",
+  CLI::App app("Runs a compiled tensor-parallel program, with a thread or a "
+               "process for each rank",
                "tp-run");
   Options options;
   declareOptions(app, options);
+  nameRankInMessages();
   try {
     int exitCode = Success;
     try {
@@ -531,15 +537,11 @@ static int runTool(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     report("error", error.what() + suggestOptions(app) + usageHint);
     return WrongUsage;
-  } catch (const UsageError &error) {
-    report("error", error.what());
-    return WrongUsage;
-  } catch (const Error &error) {
-    report("error", error.what());
-    return error.getKind() == ErrorKind::Input ? BadInput : RunFailed;
+  } catch (const Reported &reported) {
+    return reported.exitCode;
   } catch (const std::exception &error) {
     report("error", error.what());
-    return RunFailed;
+    return getExitCode(error);
   }
 }
 

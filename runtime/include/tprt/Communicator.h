@@ -29,8 +29,10 @@ class Device;
 /// failure.
 class TPRT_API AbortedError : public Error {
 public:
-  explicit AbortedError(const std::string &reason)
-      : Error(ErrorKind::Execution, reason) {}
+  /// `kind` is that of the failure.
+  explicit AbortedError(const std::string &reason,
+                        ErrorKind kind = ErrorKind::Execution)
+      : Error(kind, reason) {}
 };
 
 /// One rank's end of the communication. Used by this rank's thread only, except

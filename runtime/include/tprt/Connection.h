@@ -15,6 +15,7 @@
 namespace tprt {
 
 class Rendezvous;
+struct Backend;
 
 /// A process's connection with the others of its job.
 class TPRT_API Connection {
@@ -23,6 +24,10 @@ public:
   /// (zero: never) or if a rank has ended. Throws an input error if other hosts
   /// could connect and the job has no token.
   Connection(const Job &job, std::chrono::milliseconds timeout);
+  /// The same, for ranks that use `backend`, which may say where they meet.
+  /// Throws an input error if something that it needs is missing.
+  Connection(const Backend &backend, Job job,
+             std::chrono::milliseconds timeout);
   ~Connection();
 
   /// Returns each rank's contribution, by rank. All ranks call it. Throws
@@ -45,8 +50,15 @@ public:
   /// AbortedError.
   void withParameters(const Session &session, const UseParameters &work);
 
-  /// Tells the others why this rank ends.
-  void abort(const std::string &reason) noexcept;
+  /// Tells the others why this rank ends, if they don't know yet. They throw
+  /// AbortedError of this kind.
+  void abort(const std::string &reason,
+             ErrorKind kind = ErrorKind::Execution) noexcept;
+
+  /// After a failure, in another rank than 0: waits until rank 0 has ended its
+  /// connections, for `limit` at most. Returns false if rank 0 doesn't know why
+  /// this rank ends, or is still there.
+  bool waitForRankZero(std::chrono::milliseconds limit) noexcept;
 
   /// For backends.
   Rendezvous &getRendezvous();

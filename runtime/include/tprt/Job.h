@@ -61,6 +61,11 @@ struct Job {
   /// readable by others. `get` returns a variable's value, or null.
   TPRT_API static std::optional<Job>
   fromEnvironment(const std::function<const char *(const char *)> &get);
+
+  /// For rank 0, or for the process that starts it: listens at a free port of
+  /// `address`, and sets `port` and `listener`. Throws what Connection throws if
+  /// the address is none of this host, or needs a token.
+  TPRT_API void listenAtFreePort();
 };
 
 } // namespace tprt

@@ -5,9 +5,9 @@
 // moves bytes between its processes: it implements a Transport.
 //
 //   SessionOptions options;
-//   options.backend = "mpi";
+//   options.backend = "gloo";
 //   options.makeCommunicators =
-//       tprt::makeFactory(std::make_shared<MpiTransport>());
+//       tprt::makeFactory(std::make_shared<GlooTransport>());
 //   options.ranks = {rank};
 //
 // Values are packed and reduced by the runtime, in group order, so each rank

@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <fcntl.h>
 #include <map>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -145,6 +146,20 @@ static Socket makeListener(const Job &job) {
                             : ""));
 }
 
+void Job::listenAtFreePort() {
+  port = 0;
+  Socket bound = makeListener(*this);
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  auto *generic = reinterpret_cast<sockaddr *>(&address);
+  if (::getsockname(bound.get(), generic, &length) != 0)
+    throw executionError(std::string("no port is free: ") +
+                         std::strerror(errno));
+  // In IPv6 addresses, the port is at the same place.
+  port = ntohs(reinterpret_cast<sockaddr_in *>(&address)->sin_port);
+  listener = ::fcntl(bound.get(), F_DUPFD_CLOEXEC, 0);
+}
+
 //===----------------------------------------------------------------------===//
 // Rank 0
 //===----------------------------------------------------------------------===//
@@ -220,7 +235,8 @@ static std::string readReason(const Socket &rank) {
       if (reader.readText(maxReasonBytes) != Progress::Complete)
         break;
       Message message = reader.take();
-      if (message.kind == MessageKind::Abort)
+      if (message.kind == MessageKind::Abort ||
+          message.kind == MessageKind::Refuse)
         return makePrintable(message.text);
     }
   } catch (const Error &) { // not a message of ours

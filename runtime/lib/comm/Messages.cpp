@@ -16,7 +16,8 @@ using namespace tprt;
 //===----------------------------------------------------------------------===//
 
 static bool hasText(MessageKind kind) {
-  return kind == MessageKind::Data || kind == MessageKind::Abort;
+  return kind == MessageKind::Data || kind == MessageKind::Abort ||
+         kind == MessageKind::Refuse;
 }
 
 std::string tprt::encodeHead(MessageKind kind, uint64_t size) {
@@ -27,8 +28,9 @@ std::string tprt::encodeHead(MessageKind kind, uint64_t size) {
 }
 
 static std::optional<MessageKind> toKind(char byte) {
-  for (MessageKind kind : {MessageKind::Data, MessageKind::Abort,
-                           MessageKind::Leave, MessageKind::Alive})
+  for (MessageKind kind :
+       {MessageKind::Data, MessageKind::Abort, MessageKind::Refuse,
+        MessageKind::Leave, MessageKind::Alive})
     if (byte == static_cast<char>(kind))
       return kind;
   return std::nullopt;

@@ -25,13 +25,14 @@ namespace tprt {
 // Messages
 //===----------------------------------------------------------------------===//
 
-/// The first byte of a message. For Data and Abort, an 8-byte size and the text
-/// follow.
+/// The first byte of a message. For Data, Abort and Refuse, an 8-byte size and
+/// the text follow.
 enum class MessageKind : char {
   Data = 'D',
-  Abort = 'A', ///< the text is the reason
-  Leave = 'L', ///< the sender has done its work, and sends nothing more
-  Alive = 'H'  ///< the sender is working on something that the others wait for
+  Abort = 'A',  ///< the text is the reason
+  Refuse = 'R', ///< the same, and the cause is the sender's input
+  Leave = 'L',  ///< the sender has done its work, and sends nothing more
+  Alive = 'H'   ///< the sender is working on something that the others wait for
 };
 
 struct Message {

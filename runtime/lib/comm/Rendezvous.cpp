@@ -109,10 +109,10 @@ void Rendezvous::showLife() {
 // Failures
 //===----------------------------------------------------------------------===//
 
-void Rendezvous::fail(const std::string &reason) {
-  abort(reason);
+void Rendezvous::fail(const std::string &reason, ErrorKind kind) {
+  abort(reason, kind);
   std::string activity = describeActivity ? describeActivity() : "";
-  throw AbortedError(reason + (activity.empty() ? "" : "; " + activity));
+  throw AbortedError(reason + (activity.empty() ? "" : "; " + activity), kind);
 }
 
 void Rendezvous::failGone(int64_t other) { fail(describeLoss(job, other)); }
@@ -166,7 +166,11 @@ void Rendezvous::watch(int64_t other) {
       case MessageKind::Data:
         return;
       case MessageKind::Abort:
+        peer.knowsWhy = true;
         fail(readReason(other));
+      case MessageKind::Refuse:
+        peer.knowsWhy = true;
+        fail(readReason(other), ErrorKind::Input);
       case MessageKind::Leave:
         peer.hasLeft = true;
         break;
@@ -302,11 +306,30 @@ void Rendezvous::send(int64_t other, const std::string &text) {
   fail("rank " + std::to_string(other) + " has left");
 }
 
-void Rendezvous::abort(const std::string &reason) noexcept {
+void Rendezvous::abort(const std::string &reason, ErrorKind kind) noexcept {
   std::string_view text = std::string_view(reason).substr(0, maxReasonBytes);
+  MessageKind message =
+      kind == ErrorKind::Input ? MessageKind::Refuse : MessageKind::Abort;
   for (std::unique_ptr<Peer> &peer : peers)
-    if (peer && !peer->hasLeft)
-      trySend(*peer, MessageKind::Abort, text, reasonTime, [] {});
+    if (peer && !peer->hasLeft &&
+        trySend(*peer, message, text, reasonTime, [] {}) == Sent::Whole)
+      peer->knowsWhy = true;
+}
+
+bool Rendezvous::waitForRankZero(milliseconds limit) noexcept {
+  if (!peers[0])
+    return false;
+  Patience patience(limit);
+  for (char bytes[512];;) {
+    ptrdiff_t count = peers[0]->socket.read(bytes, sizeof(bytes));
+    if (count == 0)
+      return peers[0]->knowsWhy;
+    if (patience.isOver())
+      return false;
+    std::vector<pollfd> entries = {{peers[0]->socket.get(), POLLIN, 0}};
+    if (count < 0)
+      waitForEvents(entries);
+  }
 }
 
 //===----------------------------------------------------------------------===//

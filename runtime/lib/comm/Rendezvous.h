@@ -43,8 +43,12 @@ public:
   /// Throws if another rank has aborted, or left because of a failure.
   void poll();
 
-  /// Tells the other ranks. Their next call throws.
-  void abort(const std::string &reason) noexcept;
+  /// Tells the other ranks. Their next call throws an error of this kind.
+  void abort(const std::string &reason,
+             ErrorKind kind = ErrorKind::Execution) noexcept;
+
+  /// See Connection::waitForRankZero.
+  bool waitForRankZero(std::chrono::milliseconds limit) noexcept;
 
   /// Sets the function that says what this rank is doing, "rank 0 is in
   /// collective 3 (…)", for the errors that this class throws. Null: none.
@@ -66,6 +70,7 @@ private:
     const Socket socket;
     MessageReader reader;
     bool hasLeft = false;  ///< after its work
+    bool knowsWhy = false; ///< has sent or received why the job ends
     uint64_t numAlive = 0; ///< how often it has shown that it is working
     std::timed_mutex sending;
     bool isCut = false; ///< a message to it is incomplete, so none can follow
@@ -84,7 +89,8 @@ private:
                const std::function<void()> &look);
   std::string readReason(int64_t other);
   void showLife();
-  [[noreturn]] void fail(const std::string &reason);
+  [[noreturn]] void fail(const std::string &reason,
+                         ErrorKind kind = ErrorKind::Execution);
   [[noreturn]] void failGone(int64_t other);
   [[noreturn]] void failLate(int64_t other, const std::string &what);
 

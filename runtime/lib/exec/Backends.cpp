@@ -10,7 +10,7 @@
 using namespace tprt;
 
 /// Every backend. The folder comm/NAME defines backends::NAME().
-#define TPRT_BACKENDS(BACKEND) BACKEND(local) BACKEND(nccl)
+#define TPRT_BACKENDS(BACKEND) BACKEND(local) BACKEND(nccl) BACKEND(mpi)
 
 #define TPRT_DECLARE(name) const Backend &name();
 namespace tprt::backends {

@@ -5,15 +5,28 @@
 
 #include "comm/Rendezvous.h"
 #include "exec/GatherBlocks.h"
+#include "tprt/Backend.h"
 
 using namespace tprt;
 
 struct Connection::Impl {
+  std::shared_ptr<void> membership; ///< from Backend::join; outlives the others
   Rendezvous rendezvous;
 };
 
 Connection::Connection(const Job &job, std::chrono::milliseconds timeout)
-    : impl(new Impl{Rendezvous(job, timeout)}) {}
+    : impl(new Impl{nullptr, Rendezvous(job, timeout)}) {}
+
+Connection::Connection(const Backend &backend, Job job,
+                       std::chrono::milliseconds timeout) {
+  std::shared_ptr<void> membership;
+  if (backend.join) {
+    if (std::string missing = backend.explainMissing(); !missing.empty())
+      throw inputError(missing);
+    membership = backend.join(job, timeout);
+  }
+  impl.reset(new Impl{std::move(membership), Rendezvous(job, timeout)});
+}
 
 Connection::~Connection() = default;
 
@@ -33,8 +46,12 @@ std::string Connection::broadcast(const std::string &mine, size_t limit) {
   return impl->rendezvous.broadcast(mine, limit);
 }
 
-void Connection::abort(const std::string &reason) noexcept {
-  impl->rendezvous.abort(reason);
+void Connection::abort(const std::string &reason, ErrorKind kind) noexcept {
+  impl->rendezvous.abort(reason, kind);
+}
+
+bool Connection::waitForRankZero(std::chrono::milliseconds limit) noexcept {
+  return impl->rendezvous.waitForRankZero(limit);
 }
 
 static const TensorInfo &getParameter(const Manifest &manifest,

@@ -30,5 +30,5 @@ bool test::canReduce(Reduction reduction, Dtype dtype) {
 }
 
 bool test::canBeHere(const Backend &backend) {
-  return backend.needsProcesses && backend.needsDevice;
+  return backend.needsProcesses && backend.programs != Backend::OfHost;
 }

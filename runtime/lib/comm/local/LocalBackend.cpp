@@ -11,7 +11,6 @@ const Backend &local() {
       .name = "local",
       .description = "all are threads of this process and share a device",
       .needsProcesses = false,
-      .needsDevice = false,
       .explainMissing = [] { return std::string(); },
       .makeCommunicators =
           [](const Manifest &manifest, const CommunicatorOptions &options,

@@ -37,7 +37,8 @@ const Backend &nccl() {
       .description =
           "each is a process that mpirun, srun, torchrun or -n has started",
       .needsProcesses = true,
-      .needsDevice = true,
+      .programs = Backend::OfDevices,
+      .launchers = "mpirun, srun, torchrun or 'tp-run -n'",
       .explainMissing = explainMissing,
       .makeCommunicators = makeCommunicators};
   return backend;
