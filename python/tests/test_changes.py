@@ -329,8 +329,8 @@ class Errors(unittest.TestCase):
 
 class Cache(unittest.TestCase):
     def test_what_a_program_depends_on(self):
-        from tp_mlir import artifacts
-        self.assertIn("flags", " ".join(artifacts._describe_cpu()))
+        from tp_mlir import artifacts, cpu
+        self.assertIn("flags", " ".join(cpu.describe_cpu()))
         libraries = " ".join(artifacts._list_libraries())
         for name in ("_native", "libLLVM", "libMLIR", "libtprt"):
             self.assertIn(name, libraries)

@@ -34,7 +34,7 @@ from . import _native, dtensors, hooks
 from .derivatives import Derivatives, recorded
 from .errors import CaptureError, InputError, UnsupportedError, WeightError
 from .huggingface import register_caches
-from .signatures import export
+from .signatures import name_calls, ordered
 from .source import Place, is_users
 from .weights import collect_tensors
 
@@ -248,11 +248,11 @@ def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     """The program of PyTorch, the arguments of the modules, and what autograd does."""
     examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
     try:
-        with recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives:
-            if has_signatures:
-                program, signatures = export(module, *examples, strict=False)
-            else:
-                program, signatures = torch.export.export(module, *examples, strict=False), {}
+        recorder: contextlib.AbstractContextManager[dict[str, Any]] = ordered(module) if has_signatures else contextlib.nullcontext({})
+        with (recorder as signatures,
+              recorded(module, lambda *values: signature.flatten(*values)[0]) as derivatives):
+            program = torch.export.export(module, *examples, strict=False)
+        name_calls(signatures, module, program)
     except Exception as error:
         raise _explain(error, module, name) from error
     for graph in program.graph_module.modules():

@@ -146,17 +146,8 @@ def ordered(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
                 module.forward = inner
 
 
-def export(model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None,
-           **options: Any) -> tuple[torch.export.ExportedProgram, dict[str, Any]]:
-    """What torch.export.export gives, with the inputs of modules in order; and the signatures."""
-    with ordered(model) as signatures:
-        program = torch.export.export(model, args, kwargs, **options)
-    _name_calls(signatures, model, program)
-    return program, signatures
-
-
-def _name_calls(signatures: dict[str, Any], model: torch.nn.Module, program: torch.export.ExportedProgram) -> None:
-    """Gives the calls of a module that is in several places to the names by which it was called."""
+def name_calls(signatures: dict[str, Any], model: torch.nn.Module, program: torch.export.ExportedProgram) -> None:
+    """Gives the calls of a module that is in several places to the names by which `program`, an export of `model`, calls it."""
     names: dict[int, list[str]] = {}
     for fqn, module in model.named_modules(remove_duplicate=False):
         names.setdefault(id(module), []).append(fqn)

@@ -29,7 +29,7 @@ import torch
 
 # The package stands beside the tools in the source tree; one that is installed goes first.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
-from tp_mlir.signatures import export as signed_export, ordered, without_unsaved_buffers
+from tp_mlir.signatures import name_calls, ordered, without_unsaved_buffers
 
 
 def save(model, example_inputs, path, **options):
@@ -43,7 +43,9 @@ def save(model, example_inputs, path, **options):
 
 def export(model, example_inputs, path, **options):
     """Saves an exported program in the same way; `options` are torch.export.export's."""
-    program, signatures = signed_export(model, example_inputs, **options)
+    with ordered(model) as signatures:
+        program = torch.export.export(model, example_inputs, **options)
+    name_calls(signatures, model, program)
     buffer = io.BytesIO()
     torch.export.save(program, buffer)
     write(path, buffer.getvalue(), signatures)
