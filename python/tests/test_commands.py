@@ -15,7 +15,7 @@ import models
 import numpy as np
 
 from tp_mlir import tools
-from tp_mlir.commands import stages
+from tp_mlir.commands import steps
 
 try:
     import torch
@@ -119,7 +119,7 @@ class Commands(unittest.TestCase):
             "the plan": (lambda: plan.write_text(models.PLAN.replace("2", "4", 1)), ["shard", "compile"]),
             "the model": (lambda: model.write_text(models.make_mlp().replace("4x8x", "8x8x").replace("4x16x", "8x16x")), ["shard", "compile"]),
             "a result": ((self.folder / "mlp.tp/model.tpx").unlink, ["compile"]),
-            "the record": (lambda: (self.folder / "mlp.tp/stages.json").write_text("[1"), ["shard", "compile"]),
+            "the record": (lambda: (self.folder / "mlp.tp/steps.json").write_text("[1"), ["shard", "compile"]),
         }
         for what, (change, expected) in changes.items():
             with self.subTest(what):
@@ -150,10 +150,10 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.check(*command, "/dev/stdout")[0], printed)
 
     def test_a_tool_that_is_killed(self):
-        made = stages.Stages(self.folder / "killed.tp", is_quiet=True)
+        made = steps.Steps(self.folder / "killed.tp", is_quiet=True)
         with (made.lock(), unittest.mock.patch.object(tools, "get_command", lambda _: ["sh", "-c", "kill -9 $$"]),
               (self.folder / "messages").open("w") as messages, contextlib.redirect_stderr(messages),
-              self.assertRaises(stages.Failure) as caught):
+              self.assertRaises(steps.Failure) as caught):
             made.run("plan", "tp-opt", [], reads=[], writes=[], what="a plan")
         self.assertEqual(caught.exception.code, 128 + 9)
         self.assertIn("tp-opt was ended by SIGKILL", (self.folder / "messages").read_text())

@@ -13,13 +13,13 @@ import functools
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._native import AbortedError
 from .errors import ExecutionError, MeshError
+from .threads import repeated
 
 if TYPE_CHECKING:
     import torch
@@ -234,20 +234,10 @@ class _Groups:
     @contextlib.contextmanager
     def working(self, key: str) -> Iterator[None]:
         """Lets the processes that wait() for `key` wait until it ends, which may take longer than the timeout."""
-        is_done = threading.Event()
-
-        def show() -> None:
-            with contextlib.suppress(RuntimeError):
-                while not is_done.wait(_SIGN_OF_LIFE):
-                    self._store.add(self._name(f"{key}/signs"), 1)
-
-        thread = threading.Thread(target=show, daemon=True)
-        thread.start()
         try:
-            yield
+            with repeated(lambda: self._store.add(self._name(f"{key}/signs"), 1), seconds=_SIGN_OF_LIFE):
+                yield
         finally:
-            is_done.set()
-            thread.join()
             self.tell(key, "done")
 
     def wait(self, key: str, what: str) -> None:

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tp-mlir run model.pt2 --ranks 2 …`: from a model to a result in one command (docs/CommandLine.md).
 
-Each command makes the steps that it needs by the tools (stages.py).
+Each command makes the steps that it needs by the tools (steps.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 
 from .. import tools
 from .._native import InputError
+from ..files import write_file
 from .build import Build, UsageError, add_options, join, list_inputs
-from .stages import Failure
+from .steps import Failure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,8 +38,8 @@ def _run(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
         artifact = build.compile()
     if build.weights:
         rest = ["--weights", str(build.weights), *rest]
-    if options.machine and "--profile" in rest:  # an option of tp-run, too
-        rest = ["--machine", options.machine, *rest]
+    if build.machine_file and "--profile" in rest:  # an option of tp-run, too
+        rest = ["--machine", str(build.machine_file), *rest]
     return tools.run("tp-run", [str(artifact), *rest])
 
 
@@ -58,7 +57,7 @@ def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     with build.lock():
         text = build.find_plan().read_text()
     if options.output and str(options.output) != "-":
-        _write(options.output, text)
+        write_file(options.output, text)
     else:
         sys.stdout.write(text)
     return 0
@@ -119,18 +118,6 @@ COMMANDS = {
                        unused=("training", "option")),
     "compile": Command("makes the artifact, which tp-run runs", _compile, _add_target),
 }
-
-
-def _write(path: pathlib.Path, text: str) -> None:
-    """Writes a file, all of it or nothing. What isn't a file, such as a device, is written to."""
-    if path.exists() and not path.is_file():
-        path.write_text(text)
-        return
-    path = pathlib.Path(os.path.realpath(path))
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.") as folder:
-        aside = pathlib.Path(folder, path.name)
-        aside.write_text(text)
-        aside.replace(path)
 
 
 def run(name: str, arguments: list[str]) -> int:

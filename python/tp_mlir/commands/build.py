@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ..cpu import describe_cpu
 from ..units import read_bytes
-from .stages import Stages
+from .steps import Steps
 
 # NumPy's names of the types that inputs may have, and those of the compiler.
 _TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
@@ -77,8 +77,8 @@ class Build:
         if model.is_dir():
             raise UsageError(f"'{model}' is a folder: it has weights, but no program. Export the model with torch.export "
                              "(docs/Importing.md), and give the folder as --weights")
-        self._stages = Stages(options.directory or pathlib.Path(f"{model.stem}.tp"), is_quiet=options.quiet)
-        self.lock = self._stages.lock
+        self._steps = Steps(options.directory or pathlib.Path(f"{model.stem}.tp"), is_quiet=options.quiet)
+        self.lock = self._steps.lock
 
     def _check_plan(self) -> None:
         options = self._options
@@ -91,7 +91,7 @@ class Build:
             raise UsageError("a plan that is found is for a machine: with --target, name it, as in --machine h100-nvlink")
 
     def get_path(self, name: str) -> pathlib.Path:
-        return self._stages.folder / name
+        return self._steps.folder / name
 
     @property
     def weights(self) -> pathlib.Path | None:
@@ -118,7 +118,7 @@ class Build:
             reads.append(options.signature)
         for shape in self._list_shapes():
             arguments += ["--input", shape]
-        self._stages.run("import", "tp-import", arguments, reads=reads, writes=writes, what=str(self.model))
+        self._steps.run("import", "tp-import", arguments, reads=reads, writes=writes, what=str(self.model))
         return target
 
     def _list_shapes(self) -> list[str]:
@@ -128,7 +128,7 @@ class Build:
             name, _, path = given.partition("=")
             if path and name not in shapes and (shape := _read_shape(pathlib.Path(path))):
                 shapes[name] = f"{name}={shape}"
-        return self._stages.keep("shapes", list(shapes.values()), self.model)
+        return self._steps.keep("shapes", list(shapes.values()), self.model)
 
     def find_plan(self) -> pathlib.Path:
         """The plan that is given, or else the fastest one."""
@@ -139,33 +139,34 @@ class Build:
         target = self.get_path("plan.yaml")
         values: dict[str, object] = {"mesh": options.mesh} if options.mesh else {"ranks": options.ranks}
         values |= {"machine": options.machine or "cpu", "file": target}
-        reads = [model := self.import_model(), *self._list_machine()]
+        reads = [model := self.import_model(), *filter(None, [self.machine_file])]
         if options.memory_limit:
             values["memory-limit"] = read_bytes(options.memory_limit)
         if options.training:
             values["train"] = options.training
             reads.append(options.training)
-        self._stages.run("plan", "tp-opt", [str(model), f"--tp-auto-plan={join(values)}", "-o", "/dev/null"], reads=reads, writes=[target],
+        self._steps.run("plan", "tp-opt", [str(model), f"--tp-auto-plan={join(values)}", "-o", "/dev/null"], reads=reads, writes=[target],
                          what=f"the fastest plan for {values['machine']}")
         return target
 
-    def _list_machine(self) -> list[pathlib.Path]:
-        """The file that describes the machine, if there is one."""
+    @property
+    def machine_file(self) -> pathlib.Path | None:
+        """The description of the machine, unless it is a preset."""
         machine = self._options.machine
-        return [pathlib.Path(machine)] if machine and os.path.isfile(machine) else []
+        return pathlib.Path(machine) if machine and os.path.isfile(machine) else None
 
     def shard(self) -> pathlib.Path:
         """The program of each rank."""
         plan, target, report, options = self.find_plan(), self.get_path("ranks.mlir"), self.get_path("report.json"), self._options
         values: dict[str, object] = {"plan": plan, "report": report}
-        reads = [model := self.import_model(), plan, *self._list_machine()]
+        reads = [model := self.import_model(), plan, *filter(None, [self.machine_file])]
         if options.training:
             values["train"] = options.training
             reads.append(options.training)
         if options.machine:
             values["machine"] = options.machine
         text = " ".join([join(values), *options.option])
-        self._stages.run("shard", "tp-opt", [str(model), f"--tp-parallelize={text}", "-o", str(target)], reads=reads, writes=[target, report],
+        self._steps.run("shard", "tp-opt", [str(model), f"--tp-parallelize={text}", "-o", str(target)], reads=reads, writes=[target, report],
                          what=f"by {plan}")
         return target
 
@@ -178,7 +179,7 @@ class Build:
         if options.target:
             arguments.append(f"--target={options.target}")
         # Without an option, the code is for the CPU of this machine.
-        self._stages.run("compile", "tp-compile", arguments, reads=[ranks], writes=[target], what=f"to {target}",
+        self._steps.run("compile", "tp-compile", arguments, reads=[ranks], writes=[target], what=f"to {target}",
                          depends_on=[] if options.target_cpu else describe_cpu())
         return target
 
@@ -197,14 +198,8 @@ def _read_shape(path: pathlib.Path) -> str | None:
 
 
 def list_inputs(arguments: Sequence[str]) -> list[str]:
-    """The values of tp-run's --input."""
-    found, is_value = [], False
-    for argument in arguments:
-        if is_value:
-            is_value = "=" in argument and not argument.startswith("-")
-        if is_value:
-            found.append(argument)
-        elif argument.startswith("--input="):
-            found.append(argument.removeprefix("--input="))
-        is_value = is_value or argument == "--input"
-    return found
+    """The values of --input among options of tp-run."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--input", action="extend", nargs="*", default=[])
+    inputs: list[str] = parser.parse_known_args(arguments)[0].input
+    return inputs

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The stages from a model to a result: calls of tools, whose files stay in a folder.
+"""The steps from a model to a result: calls of tools, whose files stay in a folder.
 
-A stage runs only if its files aren't there, or if its command line, the files that it reads or the tool have changed since.
+A step runs only if its files aren't there, or if its command line, the files that it reads or the tool have changed since.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import contextlib
 import fcntl
 import hashlib
 import json
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import tools
+from ..files import write_file
+from ..threads import repeated
 
 
 class Failure(Exception):
@@ -50,14 +50,14 @@ def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
-class Stages:
-    """Stages whose files are in `folder`. Messages go to stderr, unless `is_quiet`."""
+class Steps:
+    """Steps whose files are in `folder`. Messages go to stderr, unless `is_quiet`."""
 
     def __init__(self, folder: pathlib.Path, *, is_quiet: bool) -> None:
         self.folder = folder
         self._is_quiet = is_quiet
         self._done: set[str] = set()
-        self._record = folder / "stages.json"
+        self._record = folder / "steps.json"
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
@@ -73,7 +73,7 @@ class Stages:
 
     def run(self, name: str, tool: str, arguments: Sequence[str], *, reads: Sequence[pathlib.Path], writes: Sequence[pathlib.Path],
             what: str, depends_on: Sequence[str] = ()) -> None:
-        """Runs a stage, if it is needed and this process hasn't run it.
+        """Runs a step, if it is needed and this process hasn't run it.
 
         :param reads: the files that it depends on.
         :param writes: its results.
@@ -123,20 +123,14 @@ class Stages:
         if self._is_quiet or not sys.stderr.isatty():
             yield
             return
-        is_over = threading.Event()
-
         def show() -> None:
-            while not is_over.wait(0.2):
-                sys.stderr.write(f"\r{text} … {time.monotonic() - begin:.0f} s\033[K")
-                sys.stderr.flush()
+            sys.stderr.write(f"\r{text} … {time.monotonic() - begin:.0f} s\033[K")
+            sys.stderr.flush()
 
-        thread = threading.Thread(target=show, daemon=True)
-        thread.start()
         try:
-            yield
+            with repeated(show, seconds=0.2):
+                yield
         finally:
-            is_over.set()
-            thread.join()
             sys.stderr.write("\r\033[K")
 
     def _read_record(self) -> dict[str, Any]:
@@ -147,6 +141,4 @@ class Stages:
         return record if isinstance(record, dict) else {}
 
     def _write_record(self, record: dict[str, Any]) -> None:
-        aside = self._record.with_suffix(".new")
-        aside.write_text(json.dumps(record))
-        os.replace(aside, self._record)
+        write_file(self._record, json.dumps(record))
