@@ -113,13 +113,19 @@ class Page:
         return block[0]
 
     def shell(self, script):
-        return subprocess.run(["bash", "-o", "pipefail", "-c", script], cwd=self.folder, env=self.environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with tempfile.TemporaryFile("w+", errors="replace") as hidden:
+            script = script.replace("2>/dev/null", f"2>&{hidden.fileno()}")
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", script], cwd=self.folder, env=self.environment, text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  pass_fds=[hidden.fileno()])
+            hidden.seek(0)
+            done.stderr = hidden.read()  # what the page sends to /dev/null
+            return done
 
     def run_script(self, block, script):
         done = self.shell("set -e\n" + script)
         if done.returncode:
-            self.report(block, f"exit code {done.returncode}:\n{script}{done.stdout}")
+            self.report(block, f"exit code {done.returncode}:\n{script}{done.stdout}{done.stderr}")
 
     def run_console(self, block, text):
         lines = ""
@@ -128,7 +134,7 @@ class Page:
             shown = text[command.end():following.start() if following else len(text)]
             done = self.shell(command[1])
             if done.returncode and "error" not in shown:
-                self.report(block, f"exit code {done.returncode}: {command[1]}\n{done.stdout}")
+                self.report(block, f"exit code {done.returncode}: {command[1]}\n{done.stdout}{done.stderr}")
             printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.rstrip("\n").splitlines())
             lines += f"$ {command[1]}\n" + (shown if matches(shown, printed) else printed)
         self.ran += 1

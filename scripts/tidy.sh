@@ -19,7 +19,7 @@ build=${BUILD:-build} program=${CLANG_TIDY:-clang-tidy-22}
 command -v "$program" >/dev/null || { echo "$program isn't installed"; exit 77; }
 
 # Sources that are compiled here: the code for CUDA devices has a compiler of its own.
-list() { git ls-files 'lib/*.cpp' 'tools/*.cpp' 'runtime/lib/*.cpp'; }
+list() { git ls-files 'lib/*.cpp' 'tools/*.cpp' 'runtime/lib/*.cpp' 'runtime/plugins/*.cpp'; }
 
 case ${1:-} in
 '') mapfile -t files < <(list) ;;
