@@ -198,15 +198,9 @@ class ConvertTPRTToCalls
 
   Value lower(OpBuilder &b, tprt::FillOp op) {
     Location loc = op.getLoc();
-    Value value = op.getValue();
-    unsigned width = value.getType().getIntOrFloatBitWidth();
-    if (!value.getType().isInteger())
-      value = arith::BitcastOp::create(b, loc, b.getIntegerType(width), value);
-    if (width < 64)
-      value = arith::ExtUIOp::create(b, loc, i64, value);
     return call(
         b, loc, TPRT_FUNCTION(tprt_fill),
-        {context, getPointer(b, op.getOutput()), value,
+        {context, getPointer(b, op.getOutput()), getWord(b, loc, op.getValue()),
          constant(b, loc, i32, getElementBytes(op.getValue().getType())),
          constant(b, loc, i64, 1)});
   }
@@ -232,13 +226,27 @@ class ConvertTPRTToCalls
                                LLVM::GEPArg(static_cast<int32_t>(i)));
   }
 
+  /// The bits of a number, and zeros above them.
+  Value getWord(OpBuilder &b, Location loc, Value number) {
+    if (number.getType().isIndex())
+      return arith::IndexCastOp::create(b, loc, i64, number);
+    unsigned width = number.getType().getIntOrFloatBitWidth();
+    if (!number.getType().isInteger())
+      number =
+          arith::BitcastOp::create(b, loc, b.getIntegerType(width), number);
+    if (width < 64)
+      number = arith::ExtUIOp::create(b, loc, i64, number);
+    return number;
+  }
+
+  /// Fills whole slots, since readers may not know how wide arguments are.
   void storeArguments(OpBuilder &b, Location loc, ValueRange operands) {
     for (auto [i, operand] : llvm::enumerate(operands)) {
       Value value = operand;
       if (isa<MemRefType>(operand.getType()))
         value = getPointer(b, operand);
-      else if (operand.getType().isIndex())
-        value = arith::IndexCastOp::create(b, loc, i64, operand);
+      else if (operand.getType().isIntOrIndexOrFloat())
+        value = getWord(b, loc, operand);
       LLVM::StoreOp::create(b, loc, value,
                             getSlot(b, loc, i64, argumentValues, i));
     }
