@@ -12,7 +12,7 @@ check_cxx_source_compiles([[
   extern "C" int LLVMFuzzerTestOneInput(const uint8_t *, size_t) { return 0; }
 ]] TP_HAS_FUZZER)
 unset(CMAKE_REQUIRED_FLAGS)
-set(TP_FUZZ_SECONDS 4 CACHE STRING "How long each fuzzer runs as a test")
+set(TP_FUZZ_SECONDS 1 CACHE STRING "How long each fuzzer runs as a test")
 
 set(TP_FUZZ_SEEDS ${PROJECT_SOURCE_DIR}/test/Fuzz) # the project's folder, also for runtime/
 
