@@ -31,6 +31,7 @@
 # Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'.
 # Exits with 1 when anything differs or fails; a goal that is missed is no failure.
 # CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch.
+# TP_FAKE: a folder with the fake device, instead of the one that --fake builds.
 # TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after
 # how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only writes their table again.
 # TP_RANKS: the numbers of ranks of the stage torch, in this order.
@@ -137,7 +138,9 @@ build() {
     compile "$flags" $tool
     $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
   fi
-  if [ $fake = 1 ]; then
+  if [ $fake = 1 ] && [ -n "${TP_FAKE:-}" ]; then
+    ln -sfn "$TP_FAKE" $objects/fake
+  elif [ $fake = 1 ]; then
     sources=$(find runtime/fake -name '*.cpp')
     compile "$flags -Iruntime/fake" $sources
     mkdir -p $objects/fake

@@ -28,6 +28,7 @@ echo "========= $kind SUMMARY: 0 errors"
 END
 chmod +x "$folder/sanitizer"
 export TP_OPTIMIZE=-O1 TP_SANITIZER=$folder/sanitizer
+[ -n "${TP_REBUILD:-}" ] || export TP_FAKE=$tools/../fake-cuda
 
 # The pack's own runtime is used below. Where it doesn't run its sources are compiled: they are all there.
 find runtime/lib tools/tp-run -name '*.cpp' -print0 |

@@ -53,14 +53,13 @@ def check(tool, directory, cls, makers, mode):
     # archive is the model.
     expected = flatten(model(*[t.clone() for t in inputs]))
 
-    pretty = import_model(tool, path, inputs)
-    print(f"=== {stem.name} exit {pretty.returncode}")
-    print(pretty.stdout)
-    if pretty.returncode:
-        print(pretty.stderr)
+    imported = import_model(tool, path, inputs, "--mlir-print-op-generic")
+    print(f"=== {stem.name} exit {imported.returncode}")
+    if imported.returncode:
+        print(imported.stderr)
         return False
-    generic = import_model(tool, path, inputs, "--mlir-print-op-generic").stdout
-    results = nneval.evaluate(generic, f"{stem}.safetensors", inputs)
+    print(subprocess.run(["tp-opt"], input=imported.stdout, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    results = nneval.evaluate(imported.stdout, f"{stem}.safetensors", inputs)
     correct = len(results) == len(expected)
     for i, (result, wanted) in enumerate(zip(results, expected)):
         try:
