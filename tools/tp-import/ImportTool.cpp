@@ -99,6 +99,12 @@ static llvm::Error writeModel(const tp::ImportedModel &model,
   module.print(ir->os());
   if (options.weightsPath.empty())
     return ir->commit();
+  for (const tp::WeightTensor &weight : model.weights)
+    if (!weight.load)
+      return llvm::createStringError(
+          "cannot write '" + options.weightsPath + "': '" + weight.name +
+          "' has no values, because the model was built on the meta device; "
+          "import it without --weights");
   auto weights = tp::OutputFile::create(options.weightsPath);
   if (!weights)
     return weights.takeError();

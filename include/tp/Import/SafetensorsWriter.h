@@ -26,13 +26,14 @@ struct WeightTensor {
   uint64_t elementBytes = 1;
   /// Gives the elements. They are in the model's memory if they are dense there;
   /// otherwise they are copied, so hold them no longer than needed. Throws
-  /// std::bad_alloc.
+  /// std::bad_alloc. Null if the model has no elements: it was built on PyTorch's
+  /// meta device.
   std::function<std::shared_ptr<const char>()> load;
 };
 
 /// Writes a file of `tensors` to `os`. The data starts at a multiple of 64
 /// bytes and is ordered by descending element size, which aligns every tensor
-/// to its element size.
+/// to its element size. All tensors have elements.
 void writeSafetensors(llvm::raw_ostream &os,
                       llvm::ArrayRef<WeightTensor> tensors);
 

@@ -252,7 +252,7 @@ public:
           b.getDenseI64ArrayAttr(collective.getOperandShape(rank)));
       resultShapes.push_back(
           b.getDenseI64ArrayAttr(collective.getResultShape(rank)));
-      bytes.push_back(getReceivedBytesByRank(collective.ops[rank], mesh)[rank]);
+      bytes.push_back(collective.ops[rank].getReceivedBytes(rank, mesh));
       if (flow)
         continue;
       SmallVector<Transfer> boxes =

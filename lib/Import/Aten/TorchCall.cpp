@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TorchCall.h"
-#include <ATen/ops/equal.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/result_type.h>
-#include <ATen/ops/tril.h>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -160,15 +157,7 @@ std::optional<ConstantIndex> TorchCall::constantIndex(StringRef name) {
 
 bool TorchCall::isCausalMask(StringRef name) {
   at::Tensor mask = constantOf(find(name)->toTensor());
-  if (!mask.defined() || mask.scalar_type() != at::kBool || mask.dim() < 2 ||
-      mask.size(-1) != mask.size(-2))
-    return false;
-  // Expanded dimensions hold one element.
-  for (int64_t dim = 0; dim < mask.dim() - 2; ++dim)
-    if (mask.stride(dim) == 0 && mask.size(dim) > 1)
-      mask = mask.narrow(dim, 0, 1);
-  at::Tensor causal = at::tril(at::ones_like(mask));
-  return at::equal(mask, causal);
+  return mask.defined() && table.isCausalMask(mask);
 }
 
 Type TorchCall::promote(ArrayRef<StringRef> names) {

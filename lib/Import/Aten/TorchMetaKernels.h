@@ -6,8 +6,9 @@
 
 namespace mlir::tp {
 
-/// Registers meta kernels of PyTorch's ops that have none in C++, and that
-/// don't run on arbitrary data either.
+/// Registers meta kernels of PyTorch's ops that have none in C++: of those
+/// that don't run on arbitrary data either, and of those that models run on
+/// their largest tensors.
 void addMetaKernels();
 
 } // namespace mlir::tp

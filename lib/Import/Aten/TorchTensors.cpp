@@ -6,6 +6,9 @@
 #include "tp/Dialect/TP/TP.h"
 #include "llvm/Support/ErrorHandling.h"
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/tril.h>
 #include <ATen/ops/view_as_real.h>
 
 using namespace mlir;
@@ -85,6 +88,8 @@ WeightTensor mlir::tp::describeWeight(const std::string &name,
   weight.shape.assign(tensor.sizes().begin(), tensor.sizes().end());
   weight.bytes = tensor.numel() * tensor.element_size();
   weight.elementBytes = tensor.element_size();
+  if (tensor.is_meta())
+    return weight;
   weight.load = [tensor] {
     auto data = std::make_shared<at::Tensor>();
     try {
@@ -110,8 +115,10 @@ at::Tensor mlir::tp::makeMeta(const at::Tensor &tensor) {
 }
 
 DataKey::DataKey(const at::Tensor &tensor)
-    : data(tensor.const_data_ptr()), sizes(tensor.sizes().vec()),
-      strides(tensor.strides().vec()), type(tensor.scalar_type()) {}
+    : data(tensor.is_meta() ? tensor.storage().unsafeGetStorageImpl()
+                            : tensor.const_data_ptr()),
+      sizes(tensor.sizes().vec()), strides(tensor.strides().vec()),
+      type(tensor.scalar_type()) {}
 
 TrackedTensor &TensorTable::track(const at::Tensor &meta, Value value) {
   TrackedTensor &tracked = tensors[meta.unsafeGetTensorImpl()];
@@ -150,6 +157,23 @@ at::Tensor TensorTable::parameter(const at::Tensor &data,
   buffers.push_back(meta);
   known = meta;
   return meta;
+}
+
+bool TensorTable::isCausalMask(const at::Tensor &constant) {
+  if (constant.scalar_type() != at::kBool || constant.dim() < 2 ||
+      constant.size(-1) != constant.size(-2))
+    return false;
+  auto [mask, isNew] =
+      masks.try_emplace({DataKey(constant), constant._version()});
+  if (!isNew)
+    return mask->second.isCausal;
+  // Expanded dimensions hold one element.
+  at::Tensor core = constant;
+  for (int64_t dim = 0; dim < core.dim() - 2; ++dim)
+    if (core.stride(dim) == 0 && core.size(dim) > 1)
+      core = core.narrow(dim, 0, 1);
+  mask->second = {constant, at::equal(core, at::tril(at::ones_like(core)))};
+  return mask->second.isCausal;
 }
 
 at::Tensor TensorTable::standIn(const at::Tensor &constant) {

@@ -145,6 +145,10 @@ public:
   void refuseWrites(const at::Tensor &x, const at::Tensor &y) {
     storageOf(x).isTorn = storageOf(y).isTorn = true;
   }
+  /// Whether a constant is a square mask that is true on and below its diagonal.
+  /// Layers often share one, which is looked at once.
+  bool isCausalMask(const at::Tensor &constant);
+
   /// Makes a constant, which is to be overwritten with data of the model, and
   /// all others that share its storage, values of the model.
   void promote(const at::Tensor &constant);
@@ -239,6 +243,12 @@ private:
   std::map<std::string, llvm::SmallVector<Value>> writtenOut;
   std::set<std::string> names;
   std::vector<at::Tensor> keptAlive;
+  struct Mask {
+    at::Tensor data; ///< kept alive, as its address is the key
+    bool isCausal;
+  };
+  /// By the versions of their data, too.
+  std::map<std::pair<DataKey, int64_t>, Mask> masks;
   std::vector<Scope> scopes;
 };
 

@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
+#include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty.h>
 #include <sstream>
 #include <torch/csrc/jit/api/compilation_unit.h>
@@ -118,11 +119,21 @@ at::Tensor ExportArchive::makeTensor(JsonNode meta, const std::string &record,
     meta["storage_offset"].fail("a number ≥ 0");
   if (strides.size() != sizes.size())
     meta["strides"].fail("as many numbers as there are sizes");
+  auto extent = measure(sizes, strides, *offset.value, c10::elementSize(type));
+  bool requiresGrad =
+      meta["requires_grad"].getBool() && at::isFloatingType(type);
+  if (extent && meta["device"]["type"].getText() == "meta") {
+    auto options = at::TensorOptions(type).device(at::kMeta);
+    at::Tensor tensor = at::empty(
+        {extent->second / static_cast<int64_t>(c10::elementSize(type))},
+        options);
+    return tensor.as_strided_(sizes, strides, *offset.value)
+        .set_requires_grad(requiresGrad);
+  }
   if (!reader.hasRecord(record))
     throw ExportError("the archive has no record '" + record +
                       "', the data of '" + name + "'");
   int64_t recordSize = reader.getRecordSize(record);
-  auto extent = measure(sizes, strides, *offset.value, c10::elementSize(type));
   if (!extent || extent->second > recordSize)
     throw ExportError(
         "'" + name + "' needs " +
@@ -144,9 +155,7 @@ at::Tensor ExportArchive::makeTensor(JsonNode meta, const std::string &record,
   }
   at::Tensor tensor = at::empty({0}, type);
   tensor.set_(storage->second, *offset.value, sizes, strides);
-  if (meta["requires_grad"].getBool() && at::isFloatingType(type))
-    tensor.set_requires_grad(true);
-  return tensor;
+  return tensor.set_requires_grad(requiresGrad);
 }
 
 /// The function that makes a parameter, which the LibTorch of PyTorch 2.8 takes

@@ -24,7 +24,8 @@ public:
   ExportedProgram readProgram();
 
   /// The parameter, buffer or constant of this name. Tensors that share a
-  /// storage in the program share it here.
+  /// storage in the program share it here. A tensor of a model that was built
+  /// on the meta device is a meta tensor, with a storage of its own.
   at::Tensor getTensor(const std::string &name);
 
 private:

@@ -50,7 +50,7 @@ void ExportRunner::bindParameter(const ExportInput &input, ValueId value,
                                  const at::Tensor &data) {
   at::Tensor meta = table.parameter(
       data, input.name, /*isBuffer=*/input.kind != ExportInput::Parameter,
-      input.isSaved);
+      input.isSaved || data.is_meta());
   bind(value, meta);
   parameters[value] = meta;
 }

@@ -101,7 +101,16 @@ static void bindData(const ExportedProgram &program, ExportArchive &archive,
     at::Tensor data = archive.getTensor(input.name);
     const ExportInput *buffer =
         isLifted(input) ? buffers.lookup(keyOf(data)) : nullptr;
-    bool isState = buffer || written.contains(input.value);
+    // What has no values can't be a constant.
+    bool isState = buffer || written.contains(input.value) || data.is_meta();
+    if (data.is_meta() && data.is_complex()) {
+      builder.ops.problem(ImportProblem::UnsupportedOp, "",
+                          "'" + llvm::Twine(input.name) +
+                              "' is complex and has no values, because the "
+                              "model was built on the meta device; build it "
+                              "on the CPU");
+      continue;
+    }
     // A complex buffer is a constant of pairs of reals.
     if ((isLifted(input) && !isState) ||
         (data.is_complex() && !data.requires_grad())) {
@@ -119,6 +128,11 @@ static void bindData(const ExportedProgram &program, ExportArchive &archive,
       runner.bindParameter(*buffer, input.value, data);
       continue;
     }
+    if (data.is_meta() && !input.isSaved)
+      builder.note() << "'" << input.name
+                     << "' has no values, because the model was built on the "
+                        "meta device, and a state_dict doesn't have it: a run "
+                        "needs weights that have it too\n";
     builder.table.reserveName(input.name);
     if (convertType(builder.b.getContext(), data.scalar_type()))
       runner.bindParameter(input, input.value, data);
