@@ -65,12 +65,12 @@ function describeExplanation(collectives) {
   const parts = [];
   if (first.conflicts.length)
     parts.push(create("h3", {}, "Why"), create("ul", {}, ...first.conflicts.map(describeConflict)));
-  if (first.alternatives.length)
-    parts.push(create("h3", {}, `Otherwise, if only ${first.choice.op} ran in another way`),
-      create("ul", {}, ...first.alternatives.map(describeAlternative)));
   const edits = unique(items.flatMap(item => item.edits ?? []));
   parts.push(create("h3", {}, "Edits"), edits.length ? create("ul", { class: "edits" }, ...edits.map(describeEdit))
     : create("p", {}, "No edit that was tried moves less."));
+  if (first.alternatives.length)
+    parts.push(create("h3", {}, `Otherwise, if only ${first.choice.op} ran in another way`),
+      create("ul", {}, ...first.alternatives.map(describeAlternative)));
   return parts;
 }
 
