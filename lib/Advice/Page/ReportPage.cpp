@@ -24,9 +24,23 @@ static void printInScript(const llvm::json::Value &value, raw_ostream &os) {
       os << c;
 }
 
-void tp::printReportPage(const llvm::json::Value &report,
+/// Erases what grows with both the collectives and the ranks, and isn't shown.
+static void eraseSecondsByRank(llvm::json::Value &report) {
+  llvm::json::Object *object = report.getAsObject();
+  object = object ? object->getObject("prediction") : nullptr;
+  llvm::json::Array *collectives =
+      object ? object->getArray("collectives") : nullptr;
+  if (!collectives)
+    return;
+  for (llvm::json::Value &collective : *collectives)
+    if (llvm::json::Object *fields = collective.getAsObject())
+      fields->erase("seconds_by_rank");
+}
+
+void tp::printReportPage(llvm::json::Value report,
                          const llvm::json::Value &explanation,
                          raw_ostream &os) {
+  eraseSecondsByRank(report);
   auto [start, rest] = kPage.split("@REPORT@");
   auto [middle, end] = rest.split("@EXPLANATION@");
   os << start;

@@ -33,7 +33,10 @@ reader.feed(pathlib.Path(sys.argv[1]).read_text())
 data = {name: json.loads(text) for name, text in reader.texts.items()}
 if sys.argv[2:]:
     name, path = sys.argv[2:]
-    assert data[name] == json.loads(pathlib.Path(path).read_text()), f"'{name}' isn't what {path} has"
+    expected = json.loads(pathlib.Path(path).read_text())
+    for collective in expected.get("prediction", {}).get("collectives", []):
+        del collective["seconds_by_rank"]  # the page doesn't show it
+    assert data[name] == expected, f"'{name}' isn't what {path} has"
     sys.exit()
 assert set(data) == {"report", "explanation"}, f"the page has {set(data)}"
 report, explanation = data["report"], data["explanation"]
