@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -112,6 +113,11 @@ class Commands(unittest.TestCase):
         report, explanation = self.read_page("report.html")
         self.assertEqual(report, json.loads(out))
         self.assertEqual([item["reason"] for item in explanation["redistributions"]], [item["reason"] for item in report["collectives"]])
+        # Warnings are printed once, though tp-explain has them, too.
+        (self.folder / "uneven.yaml").write_text(models.PLAN.replace("tp: 2", "tp: 3"))
+        _, messages = self.check("report", "mlp.mlir", "--plan", "uneven.yaml", "--html", "report.html")
+        self.assertEqual(messages.count("not divisible"), len(set(re.findall(".*not divisible.*", messages))))
+        self.assertRegex(messages, "not divisible")
         # What tp-explain doesn't know isn't explained.
         _, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml", "--option", "overlap", "--html", "report.html")
         self.assertNotRegex(messages, "(?m)^explain ")

@@ -316,6 +316,14 @@ class Page(unittest.TestCase):
             self.assertGreater(len(contrasts), 200)
             self.assertEqual([item for item in contrasts if item[0] < MIN_CONTRAST], [], theme)
 
+    def test_narrow_screen(self):
+        """Nothing but tables has to be scrolled sideways."""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": False})
+        self.addCleanup(self.driver.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        self.open("llama.html")
+        self.open_all()
+        self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 360)
+
     def test_charts_are_drawn(self):
         """Each bar has the color of its theme, also after the theme has changed."""
         self.open("llama.html")

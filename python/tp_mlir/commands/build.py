@@ -180,7 +180,7 @@ class Build:
         plan, model, target = self.find_plan(), self.import_model(), self.get_path("explanation.json")
         values = {"plan": plan, "format": "json", "file": target}
         self._steps.run("explain", "tp-opt", [str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"], reads=[model, plan],
-                         writes=[target], what="the collectives, and edits that remove them")
+                         writes=[target], what="the collectives, and edits that remove them", has_same_warnings=True)
         return target
 
     def compile(self) -> pathlib.Path:
