@@ -260,7 +260,7 @@ class Page(unittest.TestCase):
         edits = [edit for item in explanation["redistributions"] for edit in item["edits"] if item["module"].endswith("attention.wo")]
         self.assertTrue(edits)
         for edit in edits:
-            self.assertIn(edit["place"], detail.text)
+            self.assertIn(f"{edit['action'].capitalize()} {edit['place']}", detail.text)
             self.assertIn(f"({-edit['bytes']:,} bytes) less", detail.text)
         self.press(Keys.SPACE)
         self.assertEqual(self.find_all("#collectives .detail"), [])

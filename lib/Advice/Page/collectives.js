@@ -42,9 +42,9 @@ function describeEdit(edit) {
     effects.push(`each rank computes ${Number(edit.work.toFixed(2))} times as much`);
   effects.push(...edit.interface);
   const what = { replace: `Replace ${edit.place} by`, remove: `Remove ${edit.place}`, add: `Add at ${edit.place}` };
-  return create("li", {}, `${what[edit.action] ?? `${edit.action} ${edit.place}`} `,
-    edit.text ? create("code", {}, edit.text) : null, ": ", create("span", { class: "saving" }, describeChange(edit)),
-    ` in the whole program; ${edit.removes ? "removes this" : "reduces this"}${effects.length ? `; ${effects.join("; ")}` : ""}`);
+  return create("li", {}, what[edit.action] ?? `${edit.action} ${edit.place}`,
+    ...edit.text ? [" ", create("code", {}, edit.text)] : [], ": ", create("span", { class: "saving" }, describeChange(edit)),
+    ` in the whole program, all ranks together; ${edit.removes ? "removes this" : "reduces this"}${effects.length ? `; ${effects.join("; ")}` : ""}`);
 }
 
 function describeAlternative(alternative) {
@@ -69,7 +69,7 @@ function describeExplanation(collectives) {
   parts.push(create("h3", {}, "Edits"), edits.length ? create("ul", { class: "edits" }, ...edits.map(describeEdit))
     : create("p", {}, "No edit that was tried moves less."));
   if (first.alternatives.length)
-    parts.push(create("h3", {}, `Otherwise, if only ${first.choice.op} ran in another way`),
+    parts.push(create("h3", {}, `Otherwise, if only ${first.choice.op} ran in another way, all ranks together`),
       create("ul", {}, ...first.alternatives.map(describeAlternative)));
   return parts;
 }

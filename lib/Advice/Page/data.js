@@ -66,8 +66,7 @@ function formatRanges(numbers) {
     else
       runs.push([number, number]);
   }
-  return runs.map(([first, last]) => first === last ? `${first}` : last === first + 1 ? `${first}, ${last}` : `${first}–${last}`)
-    .join(", ");
+  return runs.map(([first, last]) => first === last ? `${first}` : `${first}–${last}`).join(", ");
 }
 
 function sum(items, get = item => item) {
