@@ -329,6 +329,8 @@ class Page(unittest.TestCase):
         self.open("llama.html")
         for theme in ("light", "dark"):
             self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+            # The page hears of a theme with the next frame.
+            self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(arguments[0])))")
             bars = self.driver.execute_script("""
                 const probe = document.createElement("i");
                 probe.style.color = "var(--first)";

@@ -32,12 +32,11 @@ function makeFill(color, pattern) {
 
 const COLORS = ["--first", "--second", "--third", "--fourth"];
 
-function getFill(i) {
-  return { backgroundColor: makeFill(getColor(COLORS[i]), i), borderColor: getColor(COLORS[i]) };
-}
-
 function applyTheme(chart) {
-  chart.data.datasets.forEach((dataset, i) => Object.assign(dataset, getFill(i)));
+  chart.data.datasets.forEach((dataset, i) => {
+    dataset.backgroundColor = makeFill(getColor(COLORS[i]), i);
+    dataset.borderColor = getColor(COLORS[i]);
+  });
   const { x, y } = chart.options.scales, text = getColor("--text"), line = getColor("--line");
   for (const scale of [x, y]) {
     scale.ticks.color = text;
@@ -55,8 +54,7 @@ function makeBars({ label, labels, series, format, axis }) {
   const draw = () => {
     const chart = new Chart(canvas, {
       type: "bar",
-      data: { labels, datasets: series.map(({ label, values }, i) =>
-          ({ label, data: values, borderWidth: 1, maxBarThickness: 22, ...getFill(i) })) },
+      data: { labels, datasets: series.map(({ label, values }) => ({ label, data: values, borderWidth: 1, maxBarThickness: 22 })) },
       options: {
         indexAxis: "y", animation: false, maintainAspectRatio: false,
         scales: {
