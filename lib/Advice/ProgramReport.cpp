@@ -9,11 +9,13 @@
 #include "mlir/Dialect/DLTI/DLTI.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
+#include "tp/Advice/Page/ReportPage.h"
 #include "tp/Advice/Passes.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
+#include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
@@ -109,22 +111,53 @@ struct Report : tp::impl::ReportBase<Report> {
     report["outputs"] = std::move(outputs);
     if (failed(addPrediction(module, report)))
       return signalPassFailure();
-    std::string json =
-        llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));
+    if (failed(write(std::move(report))))
+      signalPassFailure();
+  }
+
+  LogicalResult write(llvm::json::Value report) {
+    std::string json = llvm::formatv("{0:2}\n", report);
     if (text)
       *text += json;
-    if (file.empty())
-      return;
-    if (llvm::Error error = writeFile(file, json)) {
-      module.emitError() << llvm::toString(std::move(error));
-      signalPassFailure();
+    std::string page;
+    if (!html.empty()) {
+      FailureOr<llvm::json::Value> explained = readExplanation(report);
+      if (failed(explained))
+        return failure();
+      llvm::raw_string_ostream os(page);
+      printReportPage(report, *explained, os);
+    } else if (!explanation.empty()) {
+      return getOperation().emitError(
+          "the explanation '" + explanation +
+          "' is for the page, which needs the option 'html'");
     }
+    if (llvm::Error error = writeFiles({{file, json}, {html, page}}))
+      return getOperation().emitError() << llvm::toString(std::move(error));
+    return success();
+  }
+
+  /// What tp-explain has said; null if nobody asked it.
+  FailureOr<llvm::json::Value>
+  readExplanation(const llvm::json::Value &report) {
+    if (explanation.empty())
+      return llvm::json::Value(nullptr);
+    auto text = readInput(explanation);
+    if (!text) {
+      emitInputError(&getContext(), explanation, "explanation",
+                     text.takeError());
+      return failure();
+    }
+    auto parsed = parseExplanation((*text)->getBuffer(), report);
+    if (!parsed)
+      return getOperation().emitError("explanation '" + explanation + "': ")
+             << llvm::toString(parsed.takeError());
+    return std::move(*parsed);
   }
 
   /// Whether anything but remarks is requested.
   bool isWanted() {
-    return text || !file.empty() || !machine.empty() || table ||
-           getOperation().getTargetSystemSpec();
+    return text || !file.empty() || !html.empty() || !explanation.empty() ||
+           !machine.empty() || table || getOperation().getTargetSystemSpec();
   }
 
   /// One collective in the programs of all ranks.

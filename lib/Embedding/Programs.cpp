@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "tp/Advice/Page/ReportPage.h"
 #include "tp/Advice/Passes.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/Pipelines/Pipelines.h"
@@ -65,6 +66,24 @@ FailureOr<std::string> tp::getReport(ModuleOp module) {
   if (failed(pm.run(module)))
     return failure();
   return report;
+}
+
+llvm::Expected<std::string> tp::getReportPage(StringRef report,
+                                              StringRef explanation) {
+  llvm::Expected<llvm::json::Value> data = llvm::json::parse(report);
+  if (!data)
+    return data.takeError();
+  llvm::json::Value explained = nullptr;
+  if (!explanation.empty()) {
+    auto parsed = parseExplanation(explanation, *data);
+    if (!parsed)
+      return parsed.takeError();
+    explained = std::move(*parsed);
+  }
+  std::string page;
+  llvm::raw_string_ostream os(page);
+  printReportPage(*data, explained, os);
+  return page;
 }
 
 /// A copy of the module in `context`.

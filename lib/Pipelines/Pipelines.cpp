@@ -58,7 +58,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createVerifyCollectives());
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());
-  pm.addPass(createReport({options.report, options.machine, options.table}));
+  pm.addPass(createReport({options.report, options.html, options.explanation,
+                           options.machine, options.table}));
 }
 
 void tp::registerDialects(DialectRegistry &registry) {

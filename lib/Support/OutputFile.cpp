@@ -282,6 +282,31 @@ llvm::Error mlir::tp::writeFile(StringRef path, StringRef text) {
   });
 }
 
+llvm::Error
+mlir::tp::writeFiles(ArrayRef<std::pair<StringRef, StringRef>> texts) {
+  MemoryFiles *files = MemoryFiles::getCurrent();
+  SmallVector<OutputFile, 2> outputs;
+  for (auto [path, text] : texts) {
+    if (path.empty() || (files && files->isOutput(path)))
+      continue;
+    auto output = OutputFile::create(path);
+    if (!output)
+      return output.takeError();
+    output->os() << text;
+    outputs.push_back(std::move(*output));
+  }
+  for (OutputFile &output : outputs)
+    if (llvm::Error error = output.close())
+      return error;
+  for (OutputFile &output : outputs)
+    if (llvm::Error error = output.commit())
+      return error;
+  for (auto [path, text] : texts)
+    if (files && files->isOutput(path))
+      files->setOutput(path, text.str());
+  return llvm::Error::success();
+}
+
 llvm::Error mlir::tp::closeStandardOutput() {
   llvm::raw_fd_ostream &os = llvm::outs();
   os.flush();

@@ -4,6 +4,7 @@
 #include "Bindings.h"
 #include "Program.h"
 #include "Tensors.h"
+#include "tp/Embedding/Programs.h"
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -158,6 +159,15 @@ void mlir::tp::python::bindPrograms(nb::module_ &module) {
           },
           "path"_a, nb::kw_only(), "cpu"_a = "native", "opt_level"_a = 3,
           "target"_a = "", "name"_a = "main");
+  module.def(
+      "report_page",
+      [](const std::string &report, const std::string &explanation) {
+        auto page = mlir::tp::getReportPage(report, explanation);
+        if (!page)
+          throw InputError(llvm::toString(page.takeError()));
+        return *page;
+      },
+      "report"_a, "explanation"_a = "", Released());
   module.def("compile_programs", &compilePrograms, "programs"_a, "path"_a,
              nb::kw_only(), "cpu"_a = "native", "opt_level"_a = 3,
              "target"_a = "");

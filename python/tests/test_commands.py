@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -98,6 +99,31 @@ class Commands(unittest.TestCase):
         out, _ = self.check("explain", "mlp.mlir", "--plan", "plan.yaml")
         self.assertIn("plan.yaml:", out)
         self.assertIn("redistributions", json.loads(self.check("explain", "mlp.mlir", "--plan", "plan.yaml", "--json")[0]))
+
+    def read_page(self, path):
+        """The report and the explanation that a page shows."""
+        page = (self.folder / path).read_text(encoding="utf-8")
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        return [json.loads(page.split(f' id="{name}">', 1)[1].split("</script>", 1)[0]) for name in ("report", "explanation")]
+
+    def test_report_as_a_page(self):
+        out, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml", "--json", "--html", "report.html")
+        self.assertEqual(self.list_steps(messages), ["shard"])
+        self.assertRegex(messages, "(?m)^explain ")
+        report, explanation = self.read_page("report.html")
+        self.assertEqual(report, json.loads(out))
+        self.assertEqual([item["reason"] for item in explanation["redistributions"]], [item["reason"] for item in report["collectives"]])
+        # Warnings are printed once, though tp-explain has them, too.
+        (self.folder / "uneven.yaml").write_text(models.PLAN.replace("tp: 2", "tp: 3"))
+        _, messages = self.check("report", "mlp.mlir", "--plan", "uneven.yaml", "--html", "report.html")
+        self.assertEqual(messages.count("not divisible"), len(set(re.findall(".*not divisible.*", messages))))
+        self.assertRegex(messages, "not divisible")
+        # What tp-explain doesn't know isn't explained.
+        _, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml", "--option", "overlap", "--html", "report.html")
+        self.assertNotRegex(messages, "(?m)^explain ")
+        self.assertIsNone(self.read_page("report.html")[1])
+        _, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml", "--html", "no/report.html", code=1)
+        self.assertIn("No such file or directory", messages)
 
     def test_a_plan_is_found_and_taken(self):
         self.check("plan", "mlp.mlir", "--ranks", 2, "-o", "found.yaml")

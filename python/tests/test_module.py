@@ -2,6 +2,7 @@
 """Calls of parallelized modules, against PyTorch, and what is said when they can't work."""
 
 import copy
+import dataclasses
 import json
 import math
 import pathlib
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 import torch
@@ -275,6 +277,28 @@ class Answers(unittest.TestCase):
         json.dumps(report.json)
         with self.assertRaisesRegex(ValueError, "found 'ranks'"):
             report.to_pandas("ranks")
+
+    def test_page(self):
+        def read(page, name):
+            return json.loads(page.split(f' id="{name}">', 1)[1].split("</script>", 1)[0])
+
+        report, explanation = self.module.report, self.module.explain()
+        shown = copy.deepcopy(report.json)
+        for collective in shown["prediction"]["collectives"]:
+            del collective["seconds_by_rank"]
+        self.assertEqual(read(report.html(), "report"), shown)
+        self.assertIsNone(read(report.html(), "explanation"))
+        self.assertEqual(read(report.html(explanation), "explanation")["redistributions"], explanation.json["redistributions"])
+        other = dataclasses.replace(explanation, json={**explanation.json, "mesh": {"axes": [{"name": "tp", "size": 4}]}})
+        with self.assertRaisesRegex(tp.InputError, "it explains the mesh tp=4, the report is of tp=2"):
+            report.html(other)
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("webbrowser.open") as browser:
+            path = report.show(pathlib.Path(folder, "a report.html"))
+            self.assertEqual(path.read_text(encoding="utf-8"), report.html())
+            browser.assert_called_once_with(path.as_uri())
+            path = report.show()
+            self.addCleanup(path.unlink)
+            self.assertEqual(path.read_text(encoding="utf-8"), report.html())
 
     def test_pandas(self):
         try:

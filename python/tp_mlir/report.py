@@ -6,9 +6,16 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import os
+import pathlib
+import tempfile
+import webbrowser
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from . import _native
+from .files import write_file
 
 if TYPE_CHECKING:
     import pandas
@@ -107,6 +114,22 @@ class Report:
             raise ValueError(f"a report has collectives, parameters, inputs and outputs; found {what!r}")
         import pandas
         return pandas.DataFrame([dataclasses.asdict(item) for item in getattr(self, what)])
+
+    def html(self, explanation: Explanation | None = None) -> str:
+        """A page for people, which is one file and loads nothing (docs/Report.md). With an explanation of the same program it says
+        with each collective why it is there, and which edits of the plan remove it."""
+        return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "")
+
+    def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None) -> pathlib.Path:
+        """Writes the page to `path`, or else to a new temporary file, and opens it in the web browser. Returns the path."""
+        page = self.html(explanation)
+        if path is None:
+            file, path = tempfile.mkstemp(prefix="tp-mlir-report-", suffix=".html")
+            os.close(file)
+        target = pathlib.Path(path).resolve()
+        write_file(target, page)
+        webbrowser.open(target.as_uri())
+        return target
 
     def _get_tables(self) -> dict[str, tuple[Sequence[str], list[Sequence[Any]]]]:
         def describe(tensor: Tensor) -> Sequence[Any]:

@@ -88,7 +88,9 @@ class Wheel:
                 target = self.root / file.relative_to(source)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
-        licenses = {**LICENSES, "tp-mlir": HERE.parents[1] / "LICENSE", "nanobind": self.options.nanobind_license}
+        project = HERE.parents[1]
+        licenses = {**LICENSES, "tp-mlir": project / "LICENSE", "Chart.js": project / "third_party/Chart.js/LICENSE",
+                    "nanobind": self.options.nanobind_license}
         for name, path in licenses.items():
             target = self.root / "licenses" / f"{name.replace(' ', '-')}.txt"
             target.parent.mkdir(exist_ok=True)

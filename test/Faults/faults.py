@@ -118,9 +118,10 @@ TOY = "tp-run {in}/toy.tpx --weights {in}/w.safetensors --input x={in}/x.npy "
 CASES = [
     Case("tp-opt", "tp-opt {in}/model.mlir --tp-propagate --tp-explain=file=e.txt --tp-partition --tp-report=file=r.json "
          "--tp-verify-spmd=reference={in}/model.mlir report=v.json -o out.mlir", ("e.txt", "r.json", "v.json", "out.mlir")),
-    Case("tp-parallelize", "tp-opt {in}/model.mlir --tp-parallelize=report=r.json -o out.mlir", ("r.json", "out.mlir")),
+    Case("tp-parallelize", "tp-opt {in}/model.mlir --tp-parallelize=report=r.json html=r.html -o out.mlir", ("r.json", "r.html", "out.mlir")),
     Case("tp-opt, printed", "tp-opt {in}/model.mlir", printed=True),
-    Case("tp-compile", "tp-compile {in}/ranks.mlir --machine=cpu --report=r.json -o out.tpx", ("r.json", "out.tpx"),
+    Case("tp-compile", "tp-compile {in}/ranks.mlir --machine=cpu --report=r.json --html=r.html -o out.tpx",
+         ("r.json", "r.html", "out.tpx"),
          quick=30, names=("/tmp'", "tp-compile-")),
     Case("tp-compile --emit", "tp-compile {in}/ranks.mlir --emit=obj -o out.o", ("out.o",), quick=8),
     Case("tp-compile --emit, printed", "tp-compile {in}/ranks.mlir --emit=llvm -o -", printed=True, quick=6),
@@ -258,7 +259,7 @@ class Campaign:
             (folder / output).write_bytes(OLD)
         log = self.out / f"log-{place}"
         # An option with several parts is one word.
-        words = [word.replace("\0", " ") for word in re.sub(r" (report=v|test=)", "\0\\1", case.command).split()]
+        words = [word.replace("\0", " ") for word in re.sub(r" (report=v|html=|test=)", "\0\\1", case.command).split()]
         with open(folder / "printed", "wb") if case.printed else open(os.devnull, "wb") as printed:
             process = subprocess.run(
                 [str(self.inject), str(folder), str(log), *map(str, fault), "--", *self.get_command(words, folder)],

@@ -13,7 +13,7 @@ import sys
 
 LICENSES = {"Apache-2.0", "BSD-3-Clause", "MIT", "Zlib", "LGPL-3.0-or-later", "GPL-2.0-or-later", "Unicode-DFS-2016"}
 EXCEPTIONS = {"LLVM-exception"}
-RELATIONS = {"DESCRIBES", "DYNAMIC_LINK", "STATIC_LINK", "RUNTIME_DEPENDENCY_OF", "OPTIONAL_DEPENDENCY_OF", "TEST_DEPENDENCY_OF"}
+RELATIONS = {"DESCRIBES", "CONTAINS", "DYNAMIC_LINK", "STATIC_LINK", "RUNTIME_DEPENDENCY_OF", "OPTIONAL_DEPENDENCY_OF", "TEST_DEPENDENCY_OF"}
 ID = re.compile(r"SPDXRef-[A-Za-z0-9.-]+\Z")
 PURL = re.compile(r"pkg:(deb/debian|pypi)/[a-z0-9.+-]+@[A-Za-z0-9.~%-]+(\?arch=[a-z0-9]+)?\Z")
 # Libraries of one package, and of the project.

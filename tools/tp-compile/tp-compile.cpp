@@ -67,6 +67,14 @@ static cl::opt<std::string>
            cl::desc("Write the report of tp-opt, with the prediction "
                     "where there is a machine"),
            cl::value_desc("file"), cl::cat(category));
+static cl::opt<std::string> page("html",
+                                 cl::desc("Write the report as an HTML page"),
+                                 cl::value_desc("file"), cl::cat(category));
+
+/// Whether the program is reported or predicted, which is for one program.
+static bool isReported() {
+  return !machine.empty() || !report.empty() || !page.empty();
+}
 
 static int fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "tp-compile") << message << '\n';
@@ -110,8 +118,8 @@ int main(int argc, char **argv) {
 
   if (inputs.empty())
     inputs.push_back("-");
-  if (inputs.size() > 1 && (!machine.empty() || !report.empty())) {
-    fail("--machine and --report are for one program, not " +
+  if (inputs.size() > 1 && isReported()) {
+    fail("--machine, --report and --html are for one program, not " +
          llvm::Twine(inputs.size()));
     return 2;
   }
@@ -154,10 +162,11 @@ int main(int argc, char **argv) {
     pm.enableTiming(scope);
     return applyPassManagerCLOptions(pm);
   };
-  if (!machine.empty() || !report.empty()) {
+  if (isReported()) {
     PassManager pm(&context);
     pm.addPass(createPredictMemory({/*onDevice=*/!target.empty()}));
-    pm.addPass(createReport({report, machine, /*table=*/!machine.empty()}));
+    pm.addPass(createReport({report, page, /*explanation=*/"", machine,
+                             /*table=*/!machine.empty()}));
     if (failed(pm.run(programs.front().module)))
       return 1;
   }

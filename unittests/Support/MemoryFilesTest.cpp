@@ -40,6 +40,20 @@ TEST(MemoryFiles, AreWrittenInsteadOfFiles) {
   EXPECT_FALSE(llvm::sys::fs::exists("memory-files-report.json"));
 }
 
+TEST(MemoryFiles, AreWrittenTogether) {
+  MemoryFiles files;
+  files.addOutput("report.json");
+  files.addOutput("report.html");
+  llvm::Error error =
+      writeFiles({{"report.json", "{}"}, {"/no/such/folder/x", ""}});
+  EXPECT_NE(llvm::toString(std::move(error)), "");
+  EXPECT_FALSE(files.getOutput("report.json"));
+  EXPECT_FALSE(static_cast<bool>(
+      writeFiles({{"report.json", "{}"}, {"report.html", "<p>"}})));
+  EXPECT_EQ(files.getOutput("report.json"), "{}");
+  EXPECT_EQ(files.getOutput("report.html"), "<p>");
+}
+
 TEST(MemoryFiles, FailedWritesLeaveNothing) {
   MemoryFiles files;
   files.addOutput("report.json");

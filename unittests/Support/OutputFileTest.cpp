@@ -135,6 +135,20 @@ TEST_F(OutputFileTest, WritesThroughToDevices) {
   EXPECT_EQ(fs::get_file_type("/dev/full"), fs::file_type::character_file);
 }
 
+TEST_F(OutputFileTest, WritesAllOrNone) {
+  write(at("one"), "before");
+  std::string message =
+      llvm::toString(writeFiles({{at("one"), "1"}, {at("missing/two"), "2"}}));
+  EXPECT_NE(message.find("missing/two"), std::string::npos) << message;
+  EXPECT_EQ(read(at("one")), "before");
+  EXPECT_EQ(countFiles(), 1);
+  EXPECT_EQ(llvm::toString(writeFiles(
+                {{at("one"), "1"}, {"", "nowhere"}, {at("two"), "2"}})),
+            "");
+  EXPECT_EQ(read(at("one")) + read(at("two")), "12");
+  EXPECT_EQ(countFiles(), 2);
+}
+
 TEST_F(OutputFileTest, KnowsOutputsOfOneName) {
   DistinctOutputs distinct;
   ASSERT_EQ(::symlink("f", at("link").c_str()), 0);

@@ -92,8 +92,15 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
   let summary = "List the collectives and parameters of a per-rank program, and predict its run";
   let description = [{
     Emits one remark per collective (category `tp-report`: kind, mesh dimension, bytes per rank,
-    FQN, reason), and writes all of it to `file` as JSON (docs/Report.md). The program isn't
-    changed.
+    FQN, reason), and writes all of it to `file` as JSON, and to `html` as a page for people
+    (docs/Report.md). The page also has what `tp-explain` has written to `explanation` before:
+
+    ```sh
+    tp-opt model.mlir --tp-explain="plan=plan.yaml format=json file=explanation.json" \
+      --tp-parallelize="plan=plan.yaml html=report.html explanation=explanation.json" -o ranks.mlir
+    ```
+
+    The program isn't changed.
 
     With a `machine`, or a `dlti.target_system_spec` on the module that describes one
     (docs/Prediction.md), the report also predicts a run: seconds by rank, op, module and
@@ -105,9 +112,10 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     ```
 
     Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
-    or description is wrong, or if a table is asked for without a machine.
+    or description is wrong, if a table is asked for without a machine or an explanation without a
+    page, or if the explanation is of another mesh.
   }];
-  let options = [ReportOption<"file">, Machine, Table];
+  let options = [ReportOption<"file">, ReportPage, ReportExplanation, Machine, Table];
 }
 
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {

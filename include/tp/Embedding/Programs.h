@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tp/Target/Artifact/ArtifactWriter.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace mlir::tp {
@@ -33,6 +34,11 @@ LogicalResult runPipeline(ModuleOp module, StringRef pipeline);
 
 /// The report of a per-rank program as JSON (docs/Report.md).
 FailureOr<std::string> getReport(ModuleOp module);
+
+/// The page that shows a report in JSON, and an explanation in JSON unless it
+/// is empty.
+llvm::Expected<std::string> getReportPage(StringRef report,
+                                          StringRef explanation);
 
 /// Compiles copies of `programs`, at least one, in the first one's context, and
 /// writes the artifact to the file `path`, either all of it or nothing. Warnings

@@ -42,6 +42,8 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     LatencyOption<"-1", "; -1 (the default): 65536, or 1024 in a training step, where many "
                         "collectives are joined">,
     ReportOption<"report">,
+    ReportPage,
+    ReportExplanation,
     Machine,
     Table,
     OneShot,

@@ -59,6 +59,10 @@ llvm::Error writeFile(StringRef path,
 /// Writes `text` to the file `path`.
 llvm::Error writeFile(StringRef path, StringRef text);
 
+/// Writes texts to the files of their paths, to all of them or, if one can't be
+/// written, to none. An empty path is left out.
+llvm::Error writeFiles(ArrayRef<std::pair<StringRef, StringRef>> texts);
+
 /// Flushes standard output; fails if something printed there was lost.
 llvm::Error closeStandardOutput();
 

@@ -73,6 +73,12 @@ class ReportOption<string name>
     : Option<name, name, "std::string", "",
              "Path of the JSON report (docs/Report.md); none is written when empty">;
 
+def ReportPage : Option<"html", "html", "std::string", "",
+    "Path of the report as an HTML page (docs/Report.md); none is written when empty">;
+
+def ReportExplanation : Option<"explanation", "explanation", "std::string", "",
+    "Path of the JSON that tp-explain has written about the same program, for the page to show">;
+
 def Machine : Option<"machine", "machine", "std::string", "",
     "Machine to predict a run on (docs/Prediction.md): name of a preset, or path of a "
     "description; without one, the module's dlti.target_system_spec, if any">;

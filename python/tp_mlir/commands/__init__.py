@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import pathlib
 import subprocess
 import sys
@@ -64,11 +65,15 @@ def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _report(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
-    from ..report import Report
+    from ..report import Explanation, Report
     with build.lock():
         build.shard()
         text = build.get_path("report.json").read_text()
-    print(text.rstrip() if options.json else Report.parse(text))
+        explained = build.explain().read_text() if options.html and build.is_explained else None
+    report = Report.parse(text)
+    if options.html:
+        write_file(options.html, report.html(Explanation("", json.loads(explained)) if explained else None))
+    print(text.rstrip() if options.json else report)
     return 0
 
 
@@ -100,6 +105,11 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    _add_json(parser)
+    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write the report as a page for a web browser (docs/Report.md)")
+
+
 def _add_explain(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
     parser.add_argument("--value", metavar="NAME", help="explain only the module, parameter, argument or op of this name")
@@ -113,7 +123,7 @@ COMMANDS = {
     "run": Command("runs a model on several ranks", _run, _add_target, "tp-run: --input ids=ids.npy --output y.npy"),
     "train": Command("trains a model on several ranks", _train, _add_target, "tp-run: --steps 100 --data x=x.npy"),
     "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan, unused=("option",)),
-    "report": Command("lists what the ranks exchange, and why", _report, _add_json),
+    "report": Command("lists what the ranks exchange, and why", _report, _add_report),
     "explain": Command("says why values are split as they are, and what would communicate less", _explain, _add_explain,
                        unused=("training", "option")),
     "compile": Command("makes the artifact, which tp-run runs", _compile, _add_target),

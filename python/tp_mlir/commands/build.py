@@ -170,6 +170,19 @@ class Build:
                          what=f"by {plan}")
         return target
 
+    @property
+    def is_explained(self) -> bool:
+        """Whether tp-explain explains the program that `shard` makes: it knows neither training nor options of tp-parallelize."""
+        return not self._options.training and not self._options.option
+
+    def explain(self) -> pathlib.Path:
+        """What tp-explain says about the program, JSON."""
+        plan, model, target = self.find_plan(), self.import_model(), self.get_path("explanation.json")
+        values = {"plan": plan, "format": "json", "file": target}
+        self._steps.run("explain", "tp-opt", [str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"], reads=[model, plan],
+                         writes=[target], what="the collectives, and edits that remove them", has_same_warnings=True)
+        return target
+
     def compile(self) -> pathlib.Path:
         """The artifact."""
         ranks, target, options = self.shard(), self.get_path("model.tpx"), self._options

@@ -72,13 +72,14 @@ class Steps:
             yield
 
     def run(self, name: str, tool: str, arguments: Sequence[str], *, reads: Sequence[pathlib.Path], writes: Sequence[pathlib.Path],
-            what: str, depends_on: Sequence[str] = ()) -> None:
+            what: str, depends_on: Sequence[str] = (), has_same_warnings: bool = False) -> None:
         """Runs a step, if it is needed and this process hasn't run it.
 
         :param reads: the files that it depends on.
         :param writes: its results.
         :param what: what it does, for the message.
         :param depends_on: what else its results depend on.
+        :param has_same_warnings: if it succeeds, its warnings are those of another step, which has printed them.
         :raises Failure: the tool has failed."""
         if name in self._done:
             return
@@ -92,7 +93,8 @@ class Steps:
         begin = time.monotonic()
         with self._show_progress(f"{name:<8} {what}", begin):
             done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
-        sys.stderr.write(done.stderr)
+        if done.returncode != 0 or not has_same_warnings:
+            sys.stderr.write(done.stderr)
         if done.returncode < 0:
             print(f"{tool} was ended by {signal.Signals(-done.returncode).name}; if it needs more memory than there is, the system ends it",
                   file=sys.stderr)

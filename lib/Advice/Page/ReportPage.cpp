@@ -1,0 +1,95 @@
+//===- ReportPage.cpp - The report as an HTML page ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tp/Advice/Page/ReportPage.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+
+/// The page, with a placeholder for each of the two JSON texts.
+static constexpr StringLiteral kPage =
+#include "page.html.inc"
+    ;
+
+/// Prints JSON for a script element, which ends at the first "</script". In
+/// JSON, "<" is only in strings, where an escape stands for it.
+static void printInScript(const llvm::json::Value &value, raw_ostream &os) {
+  for (char c : llvm::to_string(value))
+    if (c == '<')
+      os << "\\u003c";
+    else
+      os << c;
+}
+
+/// Erases what grows with both the collectives and the ranks, and isn't shown.
+static void eraseSecondsByRank(llvm::json::Value &report) {
+  llvm::json::Object *object = report.getAsObject();
+  object = object ? object->getObject("prediction") : nullptr;
+  llvm::json::Array *collectives =
+      object ? object->getArray("collectives") : nullptr;
+  if (!collectives)
+    return;
+  for (llvm::json::Value &collective : *collectives)
+    if (llvm::json::Object *fields = collective.getAsObject())
+      fields->erase("seconds_by_rank");
+}
+
+void tp::printReportPage(llvm::json::Value report,
+                         const llvm::json::Value &explanation,
+                         raw_ostream &os) {
+  eraseSecondsByRank(report);
+  auto [start, rest] = kPage.split("@REPORT@");
+  auto [middle, end] = rest.split("@EXPLANATION@");
+  os << start;
+  printInScript(report, os);
+  os << middle;
+  printInScript(explanation, os);
+  os << end;
+}
+
+/// "dp=2, tp=4"; empty if `axes` isn't what mesh dimensions are written as.
+static std::string printAxes(const llvm::json::Value &axes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::ListSeparator separator;
+  if (const llvm::json::Array *list = axes.getAsArray())
+    for (const llvm::json::Value &axis : *list)
+      if (const llvm::json::Object *object = axis.getAsObject())
+        os << separator << object->getString("name").value_or("?") << '='
+           << object->getInteger("size").value_or(0);
+  return text;
+}
+
+static const llvm::json::Value *getAxes(const llvm::json::Value &value) {
+  const llvm::json::Object *object = value.getAsObject();
+  const llvm::json::Object *mesh = object ? object->getObject("mesh") : nullptr;
+  return mesh ? mesh->get("axes") : nullptr;
+}
+
+llvm::Expected<llvm::json::Value>
+tp::parseExplanation(StringRef json, const llvm::json::Value &report) {
+  auto fail = [](const Twine &message) {
+    return llvm::createStringError(message);
+  };
+  llvm::Expected<llvm::json::Value> parsed = llvm::json::parse(json);
+  if (!parsed)
+    return parsed.takeError();
+  llvm::json::Object *explanation = parsed->getAsObject();
+  const llvm::json::Value *axes = getAxes(*parsed);
+  if (!explanation || !axes || !explanation->getArray("redistributions"))
+    return fail("this isn't what tp-explain writes with 'format=json'");
+  if (explanation->getInteger("schema") != 1)
+    return fail("its schema isn't 1");
+  const llvm::json::Value *expected = getAxes(report);
+  if (!expected)
+    return fail("the report has no mesh");
+  if (*axes != *expected)
+    return fail("it explains the mesh " + printAxes(*axes) +
+                ", the report is of " + printAxes(*expected));
+  // The placements of all values are most of the text, and aren't shown.
+  explanation->erase("values");
+  return parsed;
+}

@@ -1,0 +1,465 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests the report's page in headless Chromium: what it shows, the keyboard, contrast, printing, size and time.
+
+usage: report_page.py --bin FOLDER --out FOLDER [--update] [TEST…]
+
+--update writes the screenshots of docs/Report.md. Exit code 77: there is no Chromium, or no driver for it.
+"""
+
+import argparse
+import base64
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+import torch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+import decoder
+import tp_tools
+from llama import model
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    webdriver = None
+
+MAX_BYTES = 3_000_000
+MAX_SECONDS = 1.0
+MIN_CONTRAST = 4.5
+LAYERS = 126
+RANKS = 4
+CONFIG = model.Config()
+NAME = "</script><img src=x onerror=alert(1)>"  # no dot, which would split it
+# Blocks of every form: two dimensions of the mesh, uneven, nested in both orders, in segments.
+FORMS = f"""tp.mesh @mesh(dp = 2, tp = 3)
+func.func @main(%x: tensor<4x6xf32> {{tp.name = "x"}}) -> tensor<4x6xf32> {{
+  %a = nn.parameter "a" {{tp.global_type = tensor<7x5xf32>, tp.sharding = #tp.sharding<@mesh, [{{dp}}, {{tp}}]>}} : tensor<4x2xf32>
+  %b = nn.parameter "b" {{tp.global_type = tensor<12x5xf32>, tp.sharding = #tp.sharding<@mesh, [{{dp, tp}}, {{}}]>}} : tensor<2x5xf32>
+  %c = nn.parameter "c" {{tp.global_type = tensor<12x5xf32>, tp.sharding = #tp.sharding<@mesh, [{{tp, dp}}, {{}}]>}} : tensor<2x5xf32>
+  %d = nn.parameter "d" {{tp.global_type = tensor<12xf32>, tp.sharding = #tp.sharding<@mesh, [{{tp | 6, 6}}]>}} : tensor<4xf32>
+  %e = nn.parameter "{NAME}" {{tp.global_type = tensor<3xf32>}} : tensor<3xf32>
+  return %x : tensor<4x6xf32>
+}}
+"""
+
+# Each element with text of its own that is shown, with the contrast of the text to what is behind it.
+CONTRASTS = """
+const parse = color => color.match(/[\\d.]+/g).map(Number);
+const luminance = color => {
+  const [r, g, b] = color.slice(0, 3).map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const getBackground = element => {
+  for (; element; element = element.parentElement) {
+    const color = parse(getComputedStyle(element).backgroundColor);
+    if (color.length < 4 || color[3] === 1)
+      return color;
+    if (color[3] !== 0)
+      throw new Error("a background is translucent");
+  }
+  return [255, 255, 255];
+};
+return [...document.body.querySelectorAll("*")].filter(element =>
+  [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim()) && element.checkVisibility()
+  && !["SCRIPT", "NOSCRIPT"].includes(element.tagName)).map(element => {
+    const text = luminance(parse(getComputedStyle(element).color)), behind = luminance(getBackground(element));
+    return [(Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05), `${element.tagName} '${element.textContent.slice(0, 40)}'`];
+  });
+"""
+
+
+def run(*command):
+    subprocess.run(list(map(str, command)), check=True)
+
+
+def import_llama(options, layers, **sizes):
+    """The example's decoder as MLIR."""
+    config = model.Config(n_layers=layers, **sizes)
+    archive, target = options.out / f"llama-{layers}.pt", options.out / f"llama-{layers}.mlir"
+    with torch.no_grad():
+        tp_tools.save_torchscript(model.build(config), decoder.token_ids(config.vocab_size), archive, True)
+    run(options.bin / "tp-import", archive, "--input", "ids=2x24xi64", "-o", target, "--weights", options.out / "llama.safetensors")
+    archive.unlink()
+    return target
+
+
+def write_pages(options):
+    """The pages that are tested, and the JSON that two of them were made from."""
+    plan = (ROOT / "examples/llama/tp.yaml").read_text().replace("tp: 2", f"tp: {RANKS}")
+    (options.out / "plan.yaml").write_text(plan)
+    (options.out / "forms.mlir").write_text(FORMS)
+
+    def opt(source, *passes):
+        subprocess.run([options.bin / "tp-opt", source, *passes, "-o", "/dev/null"], check=True, cwd=options.out)
+
+    explain = "--tp-explain=plan=plan.yaml format=json file=explanation.json"
+    shard = "--tp-parallelize=plan=plan.yaml machine=h100-nvlink "
+    opt(import_llama(options, CONFIG.n_layers), explain, shard + "report=llama.json html=llama.html explanation=explanation.json")
+    opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml html=plain.html")
+    opt("forms.mlir", "--tp-report=file=forms.json html=forms.html")
+    deep = import_llama(options, LAYERS, dim=96, n_heads=8, n_kv_heads=4, hidden_dim=192)
+    opt(deep, explain.replace("explanation.json", "deep.json"), shard + "html=deep.html explanation=deep.json")
+
+
+class Page(unittest.TestCase):
+    """Each test opens a page, and ends with a look at the console and at what was loaded."""
+
+    options = None
+
+    @classmethod
+    def setUpClass(cls):
+        settings = webdriver.ChromeOptions()
+        settings.binary_location = cls.options.chromium
+        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                         "--force-device-scale-factor=1", "--window-size=1200,1000"):
+            settings.add_argument(argument)
+        settings.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        cls.driver = webdriver.Chrome(options=settings, service=webdriver.ChromeService(cls.options.chromedriver))
+        cls.addClassCleanup(cls.driver.quit)
+
+    def open(self, name, theme="light"):
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+        self.driver.get("about:blank")
+        url = (self.options.out / name).as_uri()
+        self.opened.add(url)
+        self.driver.get(url)
+
+    def setUp(self):
+        self.opened = {"about:blank"}
+
+    def tearDown(self):
+        console = [entry["message"] for entry in self.driver.get_log("browser")]
+        self.assertEqual(console, [], "the console")
+        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        loaded = {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}
+        self.assertLessEqual({url.split("#")[0] for url in loaded}, self.opened)
+
+    def find(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def find_all(self, selector):
+        return [element for element in self.driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
+
+    def press(self, *keys):
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def get_focused(self):
+        """The first line of what has the focus."""
+        return self.driver.switch_to.active_element.text.split("\n")[0]
+
+    def open_all(self):
+        """Opens all of the tree and all collectives."""
+        while closed := self.find_all('[role=treeitem][aria-expanded="false"] > .row'):
+            closed[0].click()
+        for button in self.find_all("#collectives button"):
+            button.click()
+
+    def read(self, name):
+        return json.loads((self.options.out / name).read_text())
+
+    def test_sections(self):
+        self.open("llama.html")
+        titles = ["Overview", "Parameters", "Inputs and outputs", "Collectives", "Bytes by mesh dimension", "Predicted time", "Memory"]
+        self.assertEqual([heading.text for heading in self.find_all("main h2")], titles)
+        links = self.find_all("nav a")
+        self.assertEqual([link.text for link in links], titles)
+        for link in links:
+            link.click()
+            section = self.find(link.get_dom_attribute("href"))
+            self.assertTrue(self.driver.execute_script(
+                "const box = arguments[0].getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0", section))
+        # Without a prediction there are no sections about it.
+        self.open("plain.html")
+        self.assertEqual([heading.text for heading in self.find_all("main h2")], titles[:5])
+        self.assertEqual([link.text for link in self.find_all("nav a")], titles[:5])
+
+    def test_numbers_are_those_of_the_report(self):
+        report = self.read("llama.json")
+        self.open("llama.html")
+        overview = self.find("#overview").text
+        self.assertIn(f"{sum(item['bytes_per_rank'] for item in report['collectives']):,} bytes", overview)
+        self.assertIn(f"{sum(item['bytes_per_rank'] for item in report['parameters']):,} bytes", overview)
+        self.assertIn(f"{max(rank['memory']['total'] for rank in report['prediction']['ranks']):,} bytes", overview)
+        counts = [int(row.find_elements(By.TAG_NAME, "td")[2].text) for row in self.find_all("#collectives tbody tr")]
+        self.assertEqual(sum(counts), len(report["collectives"]))
+        self.assertEqual(len(counts), len({(item["kind"], re.sub(r"\d+", "*", item["fqn"])) for item in report["collectives"]}))
+        self.open_all()
+        shown = [int(row.get_attribute("aria-level")) for row in self.find_all("[role=treeitem]")]
+        self.assertIn(4, shown)
+
+    def test_search(self):
+        count = len(self.read("llama.json")["parameters"])
+        self.open("llama.html")
+        field, matches = self.find("#search"), self.find("#matches")
+        for text, found in (("layers.1.attention.wq", 1), ("ATTENTION.W", 4 * CONFIG.n_layers), ("layers.*.attention_norm.weight", CONFIG.n_layers),
+                            ("wq.weigh*", 0), ("no such", 0), ("(", 0)):
+            field.clear()
+            field.send_keys(text)
+            self.assertEqual(matches.text, f"{found} of {count} parameters", text)
+            self.assertEqual(bool(self.find_all("[role=treeitem] .placement")), found > 0)
+        field.clear()
+        field.send_keys("layers.1.attention.wq")
+        self.assertEqual([item.text.split("\n")[0] for item in self.find_all("[role=treeitem]")],
+                         ["layers", "1", "attention", "wq", "weight"])
+        field.clear()
+        field.send_keys("x", Keys.BACKSPACE)
+        self.assertEqual(matches.text, "")
+        self.assertFalse(self.find_all("[role=treeitem][aria-level='4']"))
+
+    def test_tree_by_keyboard(self):
+        self.open("llama.html")
+        self.find("#search").send_keys(Keys.TAB)
+        first = self.get_focused()
+        self.assertEqual(first, "tok_embeddings")
+        self.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.assertEqual(self.get_focused(), "layers")
+        self.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+        self.assertEqual(self.get_focused(), f"0–{CONFIG.n_layers - 1}")
+        self.press(Keys.ENTER, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.assertEqual(self.get_focused(), "attention")
+        self.press(Keys.ENTER, Keys.ARROW_RIGHT)
+        self.assertEqual(self.get_focused(), "wq")
+        self.press(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT, Keys.ENTER)
+        blocks = self.find("#blocks").text
+        self.assertIn(f"layers.0–{CONFIG.n_layers - 1}.attention.wq.weight", blocks)
+        size = CONFIG.dim // RANKS
+        for rank in range(RANKS):
+            self.assertIn(f"{rank} [{rank * size}:{(rank + 1) * size}, :] {size}×{CONFIG.dim}", blocks)
+        self.assertEqual(self.driver.switch_to.active_element.get_dom_attribute("aria-selected"), "true")
+        self.press(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+        self.assertEqual(self.driver.switch_to.active_element.get_dom_attribute("aria-expanded"), "false")
+        # The tree is one stop of the Tab key, to which it comes back.
+        self.press(Keys.TAB)
+        self.assertNotEqual(self.driver.switch_to.active_element.get_dom_attribute("role"), "treeitem")
+        self.driver.switch_to.active_element.send_keys(Keys.SHIFT, Keys.TAB)
+        self.assertEqual(self.get_focused(), "wq")
+        self.press(Keys.HOME)
+        self.assertEqual(self.get_focused(), first)
+        self.press(Keys.END)
+        self.assertEqual(self.get_focused(), "output")
+
+    def test_collectives_by_keyboard(self):
+        explanation = self.read("explanation.json")
+        self.open("llama.html")
+        buttons = self.find_all("#collectives button")
+        self.driver.execute_script("arguments[0].focus()", buttons[0])
+        self.press(Keys.ENTER)
+        self.assertEqual(buttons[0].get_dom_attribute("aria-expanded"), "true")
+        (detail,) = self.find_all("#collectives .detail")
+        self.assertIn("won: Replicate", detail.text)
+        edits = [edit for item in explanation["redistributions"] for edit in item["edits"] if item["module"].endswith("attention.wo")]
+        self.assertTrue(edits)
+        for edit in edits:
+            self.assertIn(f"{edit['action'].capitalize()} {edit['place']}", detail.text)
+            self.assertIn(f"({-edit['bytes']:,} bytes) less", detail.text)
+        self.press(Keys.SPACE)
+        self.assertEqual(self.find_all("#collectives .detail"), [])
+        self.press(Keys.ARROW_DOWN)
+        self.assertEqual(self.driver.switch_to.active_element, buttons[1])
+        self.press(Keys.END)
+        self.assertEqual(self.driver.switch_to.active_element, buttons[-1])
+        self.press(Keys.ARROW_DOWN, Keys.HOME)
+        self.assertEqual(self.driver.switch_to.active_element, buttons[0])
+
+    def test_names_and_headings(self):
+        """What a screen reader says."""
+        self.open("llama.html")
+        self.open_all()
+        self.assertEqual(self.find("html").get_dom_attribute("lang"), "en")
+        levels = [int(heading.tag_name[1]) for heading in self.find_all("h1, h2, h3, h4")]
+        self.assertEqual(levels[0], 1)
+        self.assertTrue(all(next - level <= 1 for level, next in zip(levels, levels[1:])), levels)
+        for landmark in ("header", "nav", "main"):
+            self.assertEqual(len(self.find_all(f"body {landmark}")), 1)
+        elements = self.find_all("a, button, input, [role=tree], [role=treeitem], [role=img], section")
+        self.assertGreater(len(elements), 40)
+        for element in elements:
+            self.assertTrue(element.accessible_name, element.get_attribute("outerHTML")[:200])
+        # An open module is called by its own line alone.
+        for item in self.find_all("[role=treeitem]"):
+            row = self.driver.execute_script("return arguments[0].firstElementChild.innerText", item)
+            self.assertEqual(item.accessible_name.split(), row.split())
+        for table in self.find_all("table"):
+            self.assertTrue(table.find_element(By.TAG_NAME, "caption").text)
+            self.assertTrue(table.find_elements(By.CSS_SELECTOR, "th[scope=col]"))
+        # Each chart has a table with its numbers.
+        for figure in self.find_all("figure"):
+            self.assertTrue(figure.find_elements(By.XPATH, "following-sibling::div[1]//table"))
+
+    def test_focus_is_visible(self):
+        self.open("llama.html")
+        self.find("body").send_keys(Keys.TAB)
+        self.assertEqual(self.get_focused(), "Skip to the report")
+        for _ in range(12):
+            element = self.driver.switch_to.active_element
+            ring = element.find_element(By.CSS_SELECTOR, ":scope > .row") if element.get_dom_attribute("role") == "treeitem" else element
+            self.assertEqual(ring.value_of_css_property("outline-style"), "solid", element.get_attribute("outerHTML")[:200])
+            self.press(Keys.TAB)
+
+    def test_contrast(self):
+        for theme in ("light", "dark"):
+            self.open("llama.html", theme)
+            self.open_all()
+            self.find_all("[role=treeitem] .placement")[-1].click()
+            self.find("#search").send_keys("weight")
+            contrasts = self.driver.execute_script(CONTRASTS)
+            self.assertGreater(len(contrasts), 200)
+            self.assertEqual([item for item in contrasts if item[0] < MIN_CONTRAST], [], theme)
+
+    def test_narrow_screen(self):
+        """Nothing but tables has to be scrolled sideways."""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": False})
+        self.addCleanup(self.driver.execute_cdp_cmd, "Emulation.clearDeviceMetricsOverride", {})
+        self.open("llama.html")
+        self.open_all()
+        self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 360)
+
+    def test_charts_are_drawn(self):
+        """Each bar has the color of its theme, also after the theme has changed."""
+        self.open("llama.html")
+        for theme in ("light", "dark"):
+            self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
+            # The page hears of a theme with the next frame.
+            self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(arguments[0])))")
+            bars = self.driver.execute_script("""
+                const probe = document.createElement("i");
+                probe.style.color = "var(--first)";
+                document.body.append(probe);
+                const expected = getComputedStyle(probe).color;
+                probe.remove();
+                return [expected, charts.map(chart => {
+                  const { x, y, base } = chart.getDatasetMeta(0).data[0].getProps(["x", "y", "base"], true);
+                  const context = new OffscreenCanvas(1, 1).getContext("2d");
+                  context.drawImage(chart.canvas, -Math.round((x + base) / 2), -Math.round(y));
+                  const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
+                  return `rgb(${r}, ${g}, ${b})`;
+                })];""")
+            self.assertEqual(bars[1], 4 * [bars[0]], theme)
+
+    def test_print(self):
+        self.open("llama.html", "dark")
+        self.driver.execute_script("""
+            addEventListener("beforeprint", () => window.printed = {
+              closed: document.querySelectorAll('[aria-expanded="false"]').length,
+              hidden: document.querySelectorAll(".detail[hidden]").length,
+              items: document.querySelectorAll('[role="treeitem"]').length,
+              page: getComputedStyle(document.body).backgroundColor });""")
+        pdf = base64.b64decode(self.driver.print_page())
+        self.assertTrue(pdf.startswith(b"%PDF") and len(pdf) > 20_000)
+        printed = self.driver.execute_script("return window.printed")
+        self.assertEqual((printed["closed"], printed["hidden"], printed["page"]), (0, 0, "rgb(255, 255, 255)"))
+        self.assertGreater(printed["items"], 20)
+        self.assertNotEqual(self.find("body").value_of_css_property("background-color"), "rgba(255, 255, 255, 1)")
+
+    def test_blocks(self):
+        """The blocks are those that torch.chunk makes."""
+        def cut(tensor, dims):
+            """`dims`: by dimension, pairs of the size of a mesh dimension and the rank's coordinate, major first."""
+            for dim, cuts in enumerate(dims):
+                for count, index in cuts:
+                    pieces = torch.chunk(tensor, count, dim)
+                    tensor = pieces[index] if index < len(pieces) else tensor.narrow(dim, 0, 0)
+            return tensor
+
+        report = self.read("forms.json")
+        self.open("forms.html")
+        found = {tensor["fqn"]: self.driver.execute_script("return getBlocks(report.parameters[arguments[0]])", i)
+                 for i, tensor in enumerate(report["parameters"])}
+        for tensor in report["parameters"]:
+            whole = torch.arange(torch.Size(tensor["shape"]).numel()).view(tensor["shape"])
+            ranks = {rank: block for block in found[tensor["fqn"]] for rank in block["ranks"]}
+            self.assertEqual(sorted(ranks), list(range(6)))
+            for rank, block in ranks.items():
+                dp, tp = (2, rank // 3), (3, rank % 3)
+                if tensor["fqn"] == "d":
+                    expected = torch.cat([cut(whole[:6], [[tp]]), cut(whole[6:], [[tp]])])
+                else:
+                    expected = cut(whole, {"a": [[dp], [tp]], "b": [[dp, tp], []], "c": [[tp, dp], []]}.get(tensor["fqn"], []))
+                selected = whole
+                for dim, intervals in enumerate(block["dims"]):
+                    selected = torch.cat([selected.narrow(dim, begin, end - begin) for begin, end in intervals], dim)
+                self.assertTrue(torch.equal(selected, expected), (tensor["fqn"], rank, block))
+
+    def test_hostile_names(self):
+        self.open("forms.html")
+        self.assertIn(NAME, self.find("#tree").text)
+        self.assertEqual(self.driver.title, "Report, dp=2, tp=3")
+        self.assertEqual(self.driver.find_elements(By.TAG_NAME, "img"), [])
+
+    def test_a_deep_model(self):
+        size = (self.options.out / "deep.html").stat().st_size
+        self.assertLess(size, MAX_BYTES)
+        seconds = []
+        for _ in range(5):
+            self.open("deep.html")
+            seconds.append(self.driver.execute_script(
+                "return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd / 1000"))
+        # What else runs on the machine only adds to it.
+        print(f"{LAYERS} layers: {size} bytes, loaded in {min(seconds):.2f} to {max(seconds):.2f} s")
+        self.assertLess(min(seconds), MAX_SECONDS)
+        self.find_all("[role=treeitem] > .row")[3].click()
+        self.assertIn(f"{LAYERS} equal layers", self.find("#tree").text)
+        self.assertLess(len(self.find_all("#collectives tbody tr")), 10)
+
+
+def update_screenshots(options):
+    """Writes docs/figures/report-*.png."""
+    Page.options = options
+    Page.setUpClass()
+    page = Page()
+    page.setUp()
+
+    def take(selector, name, height=700):
+        """A picture of an element's upper part."""
+        x, y, width, found = page.driver.execute_script(
+            "const box = arguments[0].getBoundingClientRect(); return [box.x + scrollX, box.y + scrollY, box.width, box.height]",
+            page.find(selector))
+        clip = {"x": x, "y": y, "width": width, "height": min(found, height), "scale": 1}
+        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+        (ROOT / "docs/figures" / name).write_bytes(base64.b64decode(picture["data"]))
+
+    page.open("llama.html")
+    page.find("#search").send_keys("attention")
+    page.find_all("[role=treeitem] .placement")[-1].click()
+    take("#parameters", "report-parameters.png")
+    page.find_all("#collectives button")[0].click()
+    take("#collectives", "report-collectives.png", height=860)
+    page.open("llama.html", "dark")
+    take("#time", "report-time.png", height=820)
+    Page.doClassCleanups()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
+    options, rest = parser.parse_known_args()
+    options.chromium, options.chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    for name, found in (("chromium", options.chromium), ("chromedriver", options.chromedriver), ("selenium", webdriver)):
+        if not found:
+            print(f"skipped: there is no {name}; scripts/setup.sh installs it")
+            return 77
+    options.bin, options.out = options.bin.resolve(), options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    os.environ["HOME"] = str(options.out)  # where Chromium writes
+    write_pages(options)
+    if options.update:
+        update_screenshots(options)
+        return 0
+    Page.options = options
+    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
