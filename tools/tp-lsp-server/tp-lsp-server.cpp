@@ -1,6 +1,7 @@
 //===- tp-lsp-server.cpp - The language server for editors ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../Help.h"
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
@@ -16,5 +17,7 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::tp::registerDialects(registry);
+  // The server's own options are registered later.
+  hideOtherOptions(llvm::cl::OptionCategory("tp-lsp-server options"));
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }
