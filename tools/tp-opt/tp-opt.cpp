@@ -15,11 +15,14 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Advice/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Plan/PlanSchema.h"
 #include "tp/Planning/Passes.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Sharding/Cost/MachineModel.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/NearestName.h"
 #include "tp/Support/OutputFile.h"
+#include "tp/Training/TrainingFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -123,6 +126,21 @@ static std::string describePasses(mlir::MLIRContext &context) {
   return text;
 }
 
+namespace {
+enum class FileKind { None, Plan, Training, Machine };
+} // namespace
+
+static int printSchema(FileKind kind, mlir::DialectRegistry &registry) {
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::json::Value schema =
+      kind == FileKind::Plan       ? mlir::tp::plan::getPlanSchema(&context)
+      : kind == FileKind::Training ? mlir::tp::getTrainingSchema()
+                                   : mlir::tp::getMachineSchema();
+  llvm::outs() << llvm::formatv("{0:2}", schema) << "\n";
+  llvm::Error error = mlir::tp::closeStandardOutput();
+  return error ? fail(llvm::toString(std::move(error))) : 0;
+}
+
 /// Like MlirOptMain with paths, except for the output: if a pass fails or the
 /// process is killed, MLIR loses both the output and the file's old contents.
 static int run(llvm::StringRef input, llvm::StringRef output,
@@ -186,6 +204,13 @@ int main(int argc, char **argv) {
   static cl::opt<std::string> output(
       "o", cl::desc("Where to write; '-' is standard output (default)"),
       cl::value_desc("file"), cl::init("-"), cl::cat(category));
+  static cl::opt<FileKind> schema(
+      "print-schema",
+      cl::desc("Print the JSON schema of a kind of file, for editors"),
+      cl::values(clEnumValN(FileKind::Plan, "plan", "plans"),
+                 clEnumValN(FileKind::Training, "training", "training files"),
+                 clEnumValN(FileKind::Machine, "machine", "machines")),
+      cl::init(FileKind::None), cl::cat(category));
   static cl::opt<bool> quiet(
       "quiet", cl::desc("Don't suggest the next command"), cl::cat(category));
   mlir::registerCLIOptions("", registry);
@@ -211,6 +236,8 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
           "splits the model,\nreports, proves.\n",
           &llvm::errs()))
     return 2;
+  if (schema != FileKind::None)
+    return printSchema(schema, registry);
   // MlirOptMain would report a wrong option of a pass or pipeline as bad input.
   mlir::PassManager passes(&context, "builtin.module",
                            mlir::PassManager::Nesting::Implicit);
