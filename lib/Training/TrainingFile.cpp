@@ -477,8 +477,13 @@ FailureOr<TrainingConfig> tp::readTrainingFile(StringRef path,
     emitInputError(context, path, "training file", file.takeError());
     return failure();
   }
+  return parseTrainingFile((*file)->getBuffer(), path, context);
+}
+
+FailureOr<TrainingConfig> tp::parseTrainingFile(StringRef text, StringRef path,
+                                                MLIRContext *context) {
   std::optional<YamlValue> root =
-      readYaml((*file)->getBuffer(), path, "a training file", context);
+      readYaml(text, path, "a training file", context);
   TrainingConfig config;
   if (!root || failed(TrainingReader(config, context).read(*root)))
     return failure();

@@ -22,19 +22,7 @@ using namespace mlir::tp;
 static void readPlan(StringRef path, MLIRContext *context) {
   plan::PlanFile file;
   (void)plan::readPlan(path, context, file);
-  for (plan::PlanGroup &group : file.groups)
-    for (plan::PlanEntry &entry : group.entries) {
-      if (!entry.direct.empty())
-        continue;
-      const plan::Style *style = plan::lookupStyle(context, entry.style);
-      if (!style) {
-        emitError(entry.styleLoc) << "unknown style '" << entry.style << "'";
-        continue;
-      }
-      plan::Arguments arguments(entry.loc);
-      if (succeeded(plan::renameArguments(entry, style->getAliases(entry))))
-        (void)arguments.read(entry, style->getArguments());
-    }
+  (void)plan::checkStyles(file, context);
 }
 
 int main() {

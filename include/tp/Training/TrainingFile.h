@@ -93,6 +93,10 @@ struct TrainingConfig {
 FailureOr<TrainingConfig> readTrainingFile(StringRef path,
                                            MLIRContext *context);
 
+/// The same for `text`, the YAML or JSON in the file `path`.
+FailureOr<TrainingConfig> parseTrainingFile(StringRef text, StringRef path,
+                                            MLIRContext *context);
+
 /// The JSON schema of training files.
 llvm::json::Value getTrainingSchema();
 
