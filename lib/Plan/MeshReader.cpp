@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MeshReader.h"
+#include "PlanKeys.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -30,7 +30,7 @@ void MeshReader::read(const YamlValue *mesh, const YamlValue *worldSize,
   if (!hasDims) {
     readAxes(*mesh);
   } else {
-    Fields fields = readFields(*mesh, "mesh", {"dims", "devices"});
+    Fields fields = readFields(*mesh, "mesh", getMeshKeys());
     readAxes(*fields["dims"]);
     if (fields["devices"] && !plan.mesh.empty())
       readDevices(*fields["devices"]);
@@ -69,12 +69,11 @@ void MeshReader::readAxes(const YamlValue &axes) {
                                     "' must have an integer size of at least "
                                     "1");
     }
-    // MPI and NCCL use an int for ranks.
-    if (llvm::MulOverflow(ranks, *size, ranks) ||
-        ranks > std::numeric_limits<int32_t>::max()) {
+    if (llvm::MulOverflow(ranks, *size, ranks) || ranks > kMaxRanks) {
       valid = false;
       ranks = 1;
-      return report(field.loc, "the mesh has more than 2147483647 ranks");
+      return report(field.loc,
+                    "the mesh has more than " + Twine(kMaxRanks) + " ranks");
     }
     plan.mesh.push_back({key.text, *size});
   });

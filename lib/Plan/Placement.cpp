@@ -3,6 +3,7 @@
 
 #include "tp/Plan/Placement.h"
 #include "tp/Plan/Pattern.h"
+#include "tp/Support/Schema.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -61,6 +62,11 @@ struct Call {
 };
 
 } // namespace
+
+static constexpr StringLiteral kReplicateNames[] = {"Replicate", "R"};
+static constexpr StringLiteral kShardNames[] = {"Shard", "S"};
+static constexpr StringLiteral kStridedShardNames[] = {"_StridedShard", "_S"};
+static constexpr StringLiteral kPartialNames[] = {"Partial", "_Partial", "P"};
 
 static std::optional<Placement> parseShard(const Call &call,
                                            std::string &error) {
@@ -127,17 +133,17 @@ std::optional<Placement> plan::parsePlacement(StringRef text,
   }
 
   StringRef name = call.name;
-  if (name == "Replicate" || name == "R") {
+  if (llvm::is_contained(kReplicateNames, name)) {
     if (call.arguments.empty())
       return Placement::replicate();
     error = "Replicate takes no argument";
     return std::nullopt;
   }
-  if (name == "Shard" || name == "S")
+  if (llvm::is_contained(kShardNames, name))
     return parseShard(call, error);
-  if (name == "_StridedShard" || name == "_S")
+  if (llvm::is_contained(kStridedShardNames, name))
     return parseStridedShard(call, error);
-  if (name == "Partial" || name == "_Partial" || name == "P")
+  if (llvm::is_contained(kPartialNames, name))
     return parsePartial(call, error);
   if (name == "MaskPartial" || name == "_MaskPartial") {
     error = ("'" + name +
@@ -152,6 +158,34 @@ std::optional<Placement> plan::parsePlacement(StringRef text,
            "_StridedShard(dim, split_factor)";
   error = ("unknown placement '" + text + "'" + hint).str();
   return std::nullopt;
+}
+
+llvm::json::Object plan::getPlacementSchema() {
+  std::string reductions;
+  for (unsigned i = 0; i <= getMaxEnumValForReductionKind(); ++i)
+    if (auto kind = symbolizeReductionKind(i))
+      reductions += "|" + stringifyReductionKind(*kind).str();
+  auto call = [](ArrayRef<StringLiteral> names, const std::string &arguments) {
+    return "(" + llvm::join(names, "|") + ")" + arguments;
+  };
+  // Spaces may be around each part.
+  auto dim = std::string(R"((dim\s*=\s*)?-?[0-9]+\s*)");
+  std::string pattern =
+      call(kReplicateNames, R"((\s*\(\s*\))?)") + "|" +
+      call(kShardNames, R"(\s*\(\s*)" + dim + R"(\))") + "|" +
+      call(kStridedShardNames,
+           R"(\s*\(\s*)" + dim +
+               R"(,\s*((split_factor|sf)\s*=\s*)?0*[1-9][0-9]*\s*\))") +
+      "|" +
+      call(kPartialNames, R"((\s*\(\s*(reduce_op\s*=\s*)?['"]*()" +
+                              reductions.substr(1) + R"()?['"]*\s*\))?)");
+  // The first alternative is what an editor proposes.
+  return anyOf(
+      {ValueType::oneOf(
+           {"Replicate", "Shard(0)", "Shard(1)", "Shard(-1)", "Partial(sum)"})
+           .toSchema(),
+       llvm::json::Object{{"type", "string"},
+                          {"pattern", "^\\s*(" + pattern + ")\\s*$"}}});
 }
 
 //===----------------------------------------------------------------------===//

@@ -115,7 +115,7 @@ private:
     if (entry.direct.empty()) {
       style = lookupStyle(model.getContext(), entry.style);
       if (!style)
-        return reportUnknownStyle(entry);
+        return emitUnknownStyle(entry, model.getContext());
     }
     Matches matches = match(entry, style);
     bool valid = !matches.empty() || isRepeatedMatch(entry, style) ||
@@ -152,22 +152,6 @@ private:
            "", "remove the entry, or move it before the other one"});
     valid &= succeeded(apply(entry, *style, arguments, matches));
     return success(valid);
-  }
-
-  LogicalResult reportUnknownStyle(const PlanEntry &entry) {
-    InFlightDiagnostic error = emitError(entry.styleLoc)
-                               << "unknown style '" << entry.style << "'";
-    StringRef reason = explainUnsupported(entry.style);
-    if (!reason.empty())
-      return error << ": " << reason;
-    SmallVector<StringRef> names = getStyleNames(model.getContext());
-    std::string hint = suggestNearest(entry.style, names);
-    if (!hint.empty())
-      return error << hint;
-    llvm::erase_if(names,
-                   [](StringRef name) { return llvm::isLower(name[0]); });
-    return error << "; styles are " << llvm::join(names, ", ")
-                 << ", and the strings of Hugging Face's tp_plan";
   }
 
   Matches match(const PlanEntry &entry, const Style *style) {

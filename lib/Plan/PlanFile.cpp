@@ -3,6 +3,7 @@
 
 #include "tp/Plan/PlanFile.h"
 #include "MeshReader.h"
+#include "PlanKeys.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
@@ -25,11 +26,7 @@ public:
       reportValue(root, "a plan is a map with the keys 'mesh' and 'plan'");
       return failure();
     }
-    Fields fields =
-        readFields(root, "plan file",
-                   {"mesh", "mesh_dim", "tp_mesh_dim", "plan", "parallelize",
-                    "match", "on_unmatched", "loss_parallel", "world_size",
-                    "data_parallel", "batch"});
+    Fields fields = readFields(root, "plan file", getPlanKeys());
     if (fields["plan"] && fields["plan"]->isNull() && failed)
       report(fields.getKeyLoc("plan"),
              "'plan' has nothing below it; indent the lines that belong to it");
@@ -54,7 +51,7 @@ public:
                 /*isOnly=*/true);
     else if (list)
       readGroups(fields, *list, defaults);
-    else if (plan.data.empty())
+    else if (!fields["data_parallel"] || fields["data_parallel"]->items.empty())
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
     return success(!failed);
   }
@@ -108,14 +105,14 @@ private:
   void readDataStyle(const YamlValue &value, DataAxis &axis) {
     if (!value.isMap())
       return readDataName(value, axis);
-    Fields fields =
-        readFields(value, "map", {"style", "reshard_after_forward", "modules"});
+    Fields fields = readFields(value, "map", getDataKeys());
     if (!fields["style"])
       return report(value.loc, "key 'style' is missing: ddp or fsdp");
     readDataName(*fields["style"], axis);
-    for (StringRef key : {"reshard_after_forward", "modules"})
-      if (fields[key] && axis.style != DataAxis::FSDP)
-        report(fields[key]->loc, key + " is for fsdp");
+    for (const KeySpec &key : getDataKeys())
+      if (fields[key.name] && !key.isFor(getUsualName(kDataStyles, axis.style)))
+        report(fields[key.name]->loc,
+               key.name + " is for " + llvm::join(key.onlyFor, " and "));
     if (const YamlValue *reshard = fields["reshard_after_forward"]) {
       axis.reshardAfterForward = reshard->getBool();
       if (!axis.reshardAfterForward)
@@ -126,9 +123,9 @@ private:
   }
 
   void readDataName(const YamlValue &value, DataAxis &axis) {
-    if (value.isScalar() && value.text == "fsdp")
-      axis.style = DataAxis::FSDP;
-    else if (!value.isScalar() || value.text != "ddp")
+    if (auto style = findNamed(kDataStyles, value.text))
+      axis.style = *style;
+    else
       reportValue(value, "the style of data_parallel must be ddp or fsdp");
   }
 
@@ -162,9 +159,7 @@ private:
                           "'mesh_dim' and 'plan'");
         continue;
       }
-      Fields fields = readFields(item, "item",
-                                 {"mesh_dim", "tp_mesh_dim", "plan", "match",
-                                  "on_unmatched", "loss_parallel"});
+      Fields fields = readFields(item, "item", getGroupKeys());
       PlanGroup group = defaults;
       readOptions(fields, group);
       if (fields["plan"])
@@ -177,20 +172,14 @@ private:
 
   void readOptions(Fields &fields, PlanGroup &group) {
     if (const YamlValue *match = fields["match"]) {
-      auto mode = llvm::StringSwitch<std::optional<MatchMode>>(match->text)
-                      .Case("fnmatch", MatchMode::Fnmatch)
-                      .Case("hf", MatchMode::HuggingFace)
-                      .Case("regex", MatchMode::Regex)
-                      .Default(std::nullopt);
-      if (mode && match->isScalar())
+      if (auto mode = findNamed(kMatchModes, match->text))
         group.match = *mode;
       else
         reportValue(*match, "match must be fnmatch, hf or regex");
     }
     if (const YamlValue *unmatched = fields["on_unmatched"]) {
-      group.allowUnmatched = unmatched->text == "warn";
-      if (!unmatched->isScalar() ||
-          (!*group.allowUnmatched && unmatched->text != "error"))
+      group.allowUnmatched = findNamed(kUnmatchedModes, unmatched->text);
+      if (!group.allowUnmatched)
         reportValue(*unmatched, "on_unmatched must be error or warn");
     }
     if (const YamlValue *loss = fields["loss_parallel"]) {

@@ -407,3 +407,35 @@ void ModuleRequests::layoutOutput(unsigned index, Placement placement,
           "output " + Twine(index) + " of " + describeModule(), argument, loc,
           declared);
 }
+
+LogicalResult plan::emitUnknownStyle(const PlanEntry &entry,
+                                     MLIRContext *context) {
+  InFlightDiagnostic error = emitError(entry.styleLoc)
+                             << "unknown style '" << entry.style << "'";
+  StringRef reason = explainUnsupported(entry.style);
+  if (!reason.empty())
+    return error << ": " << reason;
+  SmallVector<StringRef> names = getStyleNames(context);
+  std::string hint = suggestNearest(entry.style, names);
+  if (!hint.empty())
+    return error << hint;
+  llvm::erase_if(names, [](StringRef name) { return llvm::isLower(name[0]); });
+  return error << "; styles are " << llvm::join(names, ", ")
+               << ", and the strings of Hugging Face's tp_plan";
+}
+
+LogicalResult plan::checkStyles(PlanFile &file, MLIRContext *context) {
+  bool valid = true;
+  for (PlanGroup &group : file.groups)
+    for (PlanEntry &entry : group.entries) {
+      if (!entry.direct.empty())
+        continue;
+      const Style *style = lookupStyle(context, entry.style);
+      Arguments arguments(entry.loc);
+      valid &=
+          style ? succeeded(renameArguments(entry, style->getAliases(entry))) &&
+                      succeeded(arguments.read(entry, style->getArguments()))
+                : succeeded(emitUnknownStyle(entry, context));
+    }
+  return success(valid);
+}

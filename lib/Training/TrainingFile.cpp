@@ -12,6 +12,181 @@
 using namespace mlir;
 using namespace mlir::tp;
 
+//===----------------------------------------------------------------------===//
+// The keys
+//===----------------------------------------------------------------------===//
+
+/// The seed is one word of the generator's key.
+static constexpr int64_t kMaxSeed = 0xFFFFFFFF;
+/// Each batch has its copy of the model's ops.
+static constexpr int64_t kMaxAccumulate = 1024;
+
+static constexpr NamedValue<LossConfig::Kind> kLosses[] = {
+    {"cross_entropy", LossConfig::CrossEntropy},
+    {"mse", LossConfig::MSE},
+    {"output", LossConfig::Output},
+};
+static constexpr NamedValue<nn::LossReduction> kReductions[] = {
+    {"mean", nn::LossReduction::Mean},
+    {"sum", nn::LossReduction::Sum},
+};
+static constexpr NamedValue<OptimizerConfig::Kind> kOptimizers[] = {
+    {"SGD", OptimizerConfig::SGD},     {"Adam", OptimizerConfig::Adam},
+    {"AdamW", OptimizerConfig::AdamW}, {"sgd", OptimizerConfig::SGD},
+    {"adam", OptimizerConfig::Adam},   {"adamw", OptimizerConfig::AdamW},
+};
+static constexpr NamedValue<ScheduleConfig::Kind> kSchedules[] = {
+    {"constant", ScheduleConfig::Constant},
+    {"cosine", ScheduleConfig::Cosine},
+};
+enum class ComputeType { F32, BF16, F16 };
+static constexpr NamedValue<ComputeType> kComputeTypes[] = {
+    {"f32", ComputeType::F32},
+    {"bf16", ComputeType::BF16},
+    {"f16", ComputeType::F16},
+};
+
+static ValueType getPatterns() { return ValueType::list(ValueType::text()); }
+
+static ArrayRef<KeySpec> getLossKeys() {
+  const auto none = ValueType::integer();
+  static const KeySpec keys[] = {
+      {"name", ValueType::name(kLosses),
+       "which loss; 'output': a result of the model is the loss",
+       KeySpec::Required},
+      {"output", ValueType::integer(0),
+       "which of the model's results it is, or is of, from 0"},
+      {"reduction",
+       ValueType::name(kReductions),
+       "how the losses of the examples become one; mean by default",
+       KeySpec::Optional,
+       {"cross_entropy", "mse"}},
+      {"ignore_index",
+       none,
+       "the target that is ignored; -100 by default",
+       KeySpec::Optional,
+       {"cross_entropy"}},
+      {"label_smoothing",
+       ValueType::number(0, 1),
+       "how far the target's distribution is from one-hot; 0 by default",
+       KeySpec::Optional,
+       {"cross_entropy"}},
+      {"class_dim",
+       none,
+       "the dimension of the classes; -1 by default",
+       KeySpec::Optional,
+       {"cross_entropy"}},
+      {"weight",
+       ValueType::list(ValueType::number(0)),
+       "a number for each class; 1 each by default",
+       KeySpec::Optional,
+       {"cross_entropy"}},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getOptimizerKeys() {
+  static const KeySpec keys[] = {
+      {"name", ValueType::name(kOptimizers), "which optimizer",
+       KeySpec::Required},
+      {"lr", ValueType::number(0), "the learning rate; 0.001 by default"},
+      {"weight_decay", ValueType::number(0),
+       "the weight decay; 0.01 by default for AdamW, otherwise 0"},
+      {"no_decay", getPatterns(),
+       "patterns of parameters without weight decay"},
+      {"maximize", ValueType::boolean(),
+       "whether the loss is maximized instead of minimized"},
+      {"momentum",
+       ValueType::number(0, 1),
+       "0 by default",
+       KeySpec::Optional,
+       {"SGD"}},
+      {"dampening",
+       ValueType::number(0, 1),
+       "0 by default",
+       KeySpec::Optional,
+       {"SGD"}},
+      {"nesterov",
+       ValueType::boolean(),
+       "Nesterov's momentum; needs a momentum, and no dampening",
+       KeySpec::Optional,
+       {"SGD"}},
+      {"betas",
+       ValueType(llvm::json::Object{
+           {"type", "array"},
+           {"items", llvm::json::Object{{"type", "number"},
+                                        {"minimum", 0},
+                                        {"exclusiveMaximum", 1}}},
+           {"minItems", 2},
+           {"maxItems", 2}}),
+       "the decay of the two moments; [0.9, 0.999] by default",
+       KeySpec::Optional,
+       {"Adam", "AdamW"}},
+      {"eps",
+       ValueType::number(0),
+       "what is added to the divisor; 1e-8 by default",
+       KeySpec::Optional,
+       {"Adam", "AdamW"}},
+      {"amsgrad",
+       ValueType::boolean(),
+       "whether to divide by the largest second moment so far",
+       KeySpec::Optional,
+       {"Adam", "AdamW"}},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getScheduleKeys() {
+  static const KeySpec keys[] = {
+      {"name", ValueType::name(kSchedules),
+       "the course of the learning rate after the warm-up", KeySpec::Required},
+      {"warmup_steps", ValueType::integer(0),
+       "steps in which the learning rate grows linearly from 0; 0 by default"},
+      {"total_steps",
+       ValueType::integer(1),
+       "the step at which the cosine ends, above warmup_steps",
+       KeySpec::Required,
+       {"cosine"}},
+      {"min_lr",
+       ValueType::number(0),
+       "the learning rate at which the cosine ends; 0 by default",
+       KeySpec::Optional,
+       {"cosine"}},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getTrainingKeys() {
+  static const KeySpec keys[] = {
+      {"loss", ValueType(getNamedSchema(getLossKeys())),
+       "what is minimized: a name, or a map with its arguments",
+       KeySpec::Required},
+      {"optimizer", ValueType(getNamedSchema(getOptimizerKeys())),
+       "what updates the parameters: a name, or a map with its arguments",
+       KeySpec::Required},
+      {"schedule", ValueType(getNamedSchema(getScheduleKeys())),
+       "the course of the learning rate; constant by default"},
+      {"clip_grad_norm", ValueType::numberAbove(0),
+       "the largest norm of all gradients together, to which they are scaled "
+       "down"},
+      {"accumulate", ValueType::integer(1, kMaxAccumulate),
+       "the number of batches whose gradients are added up in one step"},
+      {"compute", ValueType::name(kComputeTypes),
+       "the type of the forward and the backward pass; the model's by default"},
+      {"checkpoint", getPatterns(),
+       "patterns of modules whose values the backward pass computes again"},
+      {"frozen", getPatterns(),
+       "patterns of parameters, or of modules, that aren't trained"},
+      {"seed", ValueType::integer(0, kMaxSeed),
+       "the seed of dropout; 0 by default"},
+  };
+  return keys;
+}
+
+//===----------------------------------------------------------------------===//
+// The reader
+//===----------------------------------------------------------------------===//
+
 namespace {
 
 class TrainingReader : FieldReader {
@@ -26,10 +201,7 @@ public:
           "a training file is a map with the keys 'loss' and 'optimizer'");
       return failure();
     }
-    Fields fields =
-        readFields(root, "training file",
-                   {"loss", "optimizer", "schedule", "clip_grad_norm",
-                    "accumulate", "compute", "checkpoint", "frozen", "seed"});
+    Fields fields = readFields(root, "training file", getTrainingKeys());
     if (const YamlValue *loss = fields["loss"]) {
       config.loss.loc = fields.getKeyLoc("loss");
       readLoss(*loss);
@@ -43,12 +215,10 @@ public:
       report(root.loc, "key 'optimizer' is missing: SGD, Adam or AdamW");
     if (const YamlValue *schedule = fields["schedule"])
       readSchedule(*schedule);
-    if (const YamlValue *clip = fields["clip_grad_norm"])
-      config.clipNorm = readNumber(*clip, "clip_grad_norm", 0, std::nullopt,
-                                   /*openBelow=*/true);
+    if (fields["clip_grad_norm"])
+      readNumber(fields, "clip_grad_norm", config.clipNorm.emplace());
     if (const YamlValue *accumulate = fields["accumulate"]) {
-      config.accumulate =
-          readInteger(*accumulate, "accumulate", 1, kMaxAccumulate);
+      readInteger(fields, "accumulate", config.accumulate);
       config.accumulateLoc = accumulate->loc;
     }
     if (const YamlValue *compute = fields["compute"])
@@ -56,21 +226,15 @@ public:
     readPatterns(fields["checkpoint"], "checkpoint", config.checkpoint,
                  config.checkpointLocs);
     readPatterns(fields["frozen"], "frozen", config.frozen, config.frozenLocs);
-    if (const YamlValue *seed = fields["seed"])
-      config.seed = readInteger(*seed, "seed", 0, kMaxSeed);
+    readInteger(fields, "seed", config.seed);
     return success(!failed);
   }
 
 private:
-  /// The seed is one word of the generator's key.
-  static constexpr int64_t kMaxSeed = 0xFFFFFFFF;
-  /// Each batch has its copy of the model's ops.
-  static constexpr int64_t kMaxAccumulate = 1024;
-
   /// Reads `value` as a map; a scalar such as `AdamW` stands for {name: AdamW}.
   /// The name goes to `name`.
   Fields readNamed(const YamlValue &value, StringRef what,
-                   ArrayRef<StringRef> keys, const YamlValue *&name) {
+                   ArrayRef<KeySpec> keys, const YamlValue *&name) {
     if (value.isScalar()) {
       name = &value;
       return {};
@@ -88,45 +252,74 @@ private:
     return fields;
   }
 
-  double readNumber(const YamlValue &value, StringRef what, int64_t least,
-                    std::optional<int64_t> most = std::nullopt,
-                    bool openBelow = false) {
+  /// Reports keys that aren't for a map whose name is `usualName`.
+  void checkKeysAreFor(const Fields &fields, StringRef usualName) {
+    for (const KeySpec &key : fields.getKeys())
+      if (fields[key.name] && !key.isFor(usualName))
+        report(fields.getKeyLoc(key.name),
+               "'" + key.name + "' is for " + llvm::join(key.onlyFor, " and "));
+  }
+
+  double readNumber(const YamlValue &value, StringRef what,
+                    const ValueType &type) {
     double number = 0;
-    auto low = static_cast<double>(least);
-    auto high = static_cast<double>(most.value_or(0));
     if (!value.isScalar() || value.quoted ||
         StringRef(value.text).getAsDouble(number) || !std::isfinite(number) ||
-        number < low || (openBelow && number == low) ||
-        (most && number > high)) {
+        number < *type.least || (type.isAbove && number == *type.least) ||
+        (type.most && number > *type.most)) {
       std::string range =
-          (openBelow ? "above " : "of at least ") + std::to_string(least);
-      if (most)
-        range = llvm::formatv("from {0} to {1}", least, *most).str();
+          llvm::formatv("{0} {1}", type.isAbove ? "above" : "of at least",
+                        static_cast<int64_t>(*type.least))
+              .str();
+      if (type.most)
+        range =
+            llvm::formatv("from {0} to {1}", static_cast<int64_t>(*type.least),
+                          static_cast<int64_t>(*type.most))
+                .str();
       reportValue(value, what + " must be a number " + range);
     }
     return number;
   }
 
-  int64_t readInteger(const YamlValue &value, StringRef what,
-                      std::optional<int64_t> least,
-                      std::optional<int64_t> most = std::nullopt) {
-    std::optional<int64_t> number = value.getInteger();
-    if (number && (!least || *number >= *least) && (!most || *number <= *most))
-      return *number;
-    std::string range;
-    if (most)
-      range = llvm::formatv(" from {0} to {1}", *least, *most).str();
-    else if (least)
-      range = llvm::formatv(" of at least {0}", *least).str();
-    reportValue(value, what + " must be an integer" + range);
-    return least.value_or(0);
+  /// Sets `number` if the field is there.
+  void readNumber(const Fields &fields, StringRef key, double &number) {
+    if (const YamlValue *value = fields[key])
+      number = readNumber(*value, key, fields.getType(key));
   }
 
-  bool readBool(const YamlValue &value, StringRef what) {
-    if (std::optional<bool> boolean = value.getBool())
-      return *boolean;
-    reportValue(value, what + " must be true or false");
-    return false;
+  /// The same for an integer. `least` replaces the bound of the table.
+  void readInteger(const Fields &fields, StringRef key, int64_t &integer,
+                   std::optional<int64_t> least = std::nullopt) {
+    const YamlValue *value = fields[key];
+    if (!value)
+      return;
+    const ValueType &type = fields.getType(key);
+    if (!least && type.least)
+      least = static_cast<int64_t>(*type.least);
+    std::optional<int64_t> number = value->getInteger();
+    if (number && (!least || *number >= *least) &&
+        (!type.most || *number <= *type.most)) {
+      integer = *number;
+      return;
+    }
+    std::string range;
+    if (type.most)
+      range = llvm::formatv(" from {0} to {1}", *least,
+                            static_cast<int64_t>(*type.most))
+                  .str();
+    else if (least)
+      range = llvm::formatv(" of at least {0}", *least).str();
+    reportValue(*value, key + " must be an integer" + range);
+  }
+
+  void readBool(const Fields &fields, StringRef key, bool &boolean) {
+    const YamlValue *value = fields[key];
+    if (!value)
+      return;
+    if (std::optional<bool> read = value->getBool())
+      boolean = *read;
+    else
+      reportValue(*value, key + " must be true or false");
   }
 
   void readPatterns(const YamlValue *value, StringRef what,
@@ -149,43 +342,28 @@ private:
   void readLoss(const YamlValue &value) {
     LossConfig &loss = config.loss;
     const YamlValue *name;
-    Fields fields = readNamed(value, "loss",
-                              {"name", "output", "reduction", "ignore_index",
-                               "label_smoothing", "class_dim", "weight"},
-                              name);
+    Fields fields = readNamed(value, "loss", getLossKeys(), name);
     if (!name)
       return;
-    auto kind = llvm::StringSwitch<std::optional<LossConfig::Kind>>(name->text)
-                    .Case("output", LossConfig::Output)
-                    .Case("cross_entropy", LossConfig::CrossEntropy)
-                    .Case("mse", LossConfig::MSE)
-                    .Default(std::nullopt);
+    auto kind = findNamed(kLosses, name->text);
     if (!kind)
       return reportValue(*name, "loss must be cross_entropy, mse or output");
     loss.kind = *kind;
+    checkKeysAreFor(fields, getUsualName(kLosses, *kind));
     if (const YamlValue *output = fields["output"]) {
-      loss.output = readInteger(*output, "output", 0);
+      readInteger(fields, "output", loss.output);
       loss.outputLoc = output->loc;
     }
     if (const YamlValue *reduction = fields["reduction"]) {
-      if (reduction->text == "sum")
-        loss.reduction = nn::LossReduction::Sum;
-      else if (reduction->text != "mean")
+      if (auto known = findNamed(kReductions, reduction->text))
+        loss.reduction = *known;
+      else
         reportValue(*reduction, "reduction must be mean or sum");
-      if (loss.kind == LossConfig::Output)
-        report(fields.getKeyLoc("reduction"),
-               "'reduction' is not for a loss that the model gives");
     }
-    for (StringRef key :
-         {"ignore_index", "label_smoothing", "class_dim", "weight"})
-      if (fields[key] && loss.kind != LossConfig::CrossEntropy)
-        report(fields.getKeyLoc(key), "'" + key + "' is for cross_entropy");
-    if (const YamlValue *ignored = fields["ignore_index"])
-      loss.ignoreIndex = readInteger(*ignored, "ignore_index", std::nullopt);
-    if (const YamlValue *smoothing = fields["label_smoothing"])
-      loss.labelSmoothing = readNumber(*smoothing, "label_smoothing", 0, 1);
+    readInteger(fields, "ignore_index", loss.ignoreIndex);
+    readNumber(fields, "label_smoothing", loss.labelSmoothing);
     if (const YamlValue *dim = fields["class_dim"]) {
-      loss.classDim = readInteger(*dim, "class_dim", std::nullopt);
+      readInteger(fields, "class_dim", loss.classDim);
       loss.classDimLoc = dim->loc;
     }
     if (const YamlValue *weight = fields["weight"]) {
@@ -194,55 +372,35 @@ private:
         return reportValue(
             *weight, "weight must be a list with a number for each class");
       for (const YamlValue &item : weight->items)
-        loss.weights.push_back(readNumber(item, "a weight", 0));
+        loss.weights.push_back(
+            readNumber(item, "a weight", ValueType::number(0)));
     }
   }
 
   void readOptimizer(const YamlValue &value) {
     OptimizerConfig optimizer;
     const YamlValue *name;
-    Fields fields =
-        readNamed(value, "optimizer",
-                  {"name", "lr", "momentum", "dampening", "nesterov", "betas",
-                   "eps", "amsgrad", "weight_decay", "no_decay", "maximize"},
-                  name);
+    Fields fields = readNamed(value, "optimizer", getOptimizerKeys(), name);
     if (!name)
       return;
-    auto kind =
-        llvm::StringSwitch<std::optional<OptimizerConfig::Kind>>(name->text)
-            .Cases({"SGD", "sgd"}, OptimizerConfig::SGD)
-            .Cases({"Adam", "adam"}, OptimizerConfig::Adam)
-            .Cases({"AdamW", "adamw"}, OptimizerConfig::AdamW)
-            .Default(std::nullopt);
+    auto kind = findNamed(kOptimizers, name->text);
     if (!kind)
       return reportValue(*name, "optimizer must be SGD, Adam or AdamW");
     optimizer.kind = *kind;
     // PyTorch's defaults.
     optimizer.lr = 1e-3;
     optimizer.weightDecay = *kind == OptimizerConfig::AdamW ? 0.01 : 0;
-    if (const YamlValue *lr = fields["lr"])
-      optimizer.lr = readNumber(*lr, "lr", 0);
-    bool isSGD = *kind == OptimizerConfig::SGD;
-    for (StringRef key : {"momentum", "dampening", "nesterov"})
-      if (fields[key] && !isSGD)
-        report(fields.getKeyLoc(key), "'" + key + "' is for SGD");
-    for (StringRef key : {"betas", "eps", "amsgrad"})
-      if (fields[key] && isSGD)
-        report(fields.getKeyLoc(key), "'" + key + "' is for Adam and AdamW");
-    if (const YamlValue *momentum = fields["momentum"])
-      optimizer.momentum = readNumber(*momentum, "momentum", 0, 1);
-    if (const YamlValue *dampening = fields["dampening"])
-      optimizer.dampening = readNumber(*dampening, "dampening", 0, 1);
-    if (const YamlValue *nesterov = fields["nesterov"]) {
-      optimizer.nesterov = readBool(*nesterov, "nesterov");
-      if (optimizer.nesterov &&
-          (optimizer.momentum == 0 || optimizer.dampening != 0))
-        report(nesterov->loc, "nesterov needs a momentum, and no dampening");
-    }
-    if (const YamlValue *amsgrad = fields["amsgrad"])
-      optimizer.amsgrad = readBool(*amsgrad, "amsgrad");
-    if (const YamlValue *maximize = fields["maximize"])
-      optimizer.maximize = readBool(*maximize, "maximize");
+    checkKeysAreFor(fields, getUsualName(kOptimizers, *kind));
+    readNumber(fields, "lr", optimizer.lr);
+    readNumber(fields, "momentum", optimizer.momentum);
+    readNumber(fields, "dampening", optimizer.dampening);
+    readBool(fields, "nesterov", optimizer.nesterov);
+    if (optimizer.nesterov &&
+        (optimizer.momentum == 0 || optimizer.dampening != 0))
+      report(fields["nesterov"]->loc,
+             "nesterov needs a momentum, and no dampening");
+    readBool(fields, "amsgrad", optimizer.amsgrad);
+    readBool(fields, "maximize", optimizer.maximize);
     if (const YamlValue *betas = fields["betas"]) {
       if (!betas->isList() || betas->items.size() != 2)
         report(betas->loc,
@@ -255,17 +413,15 @@ private:
         optimizer.beta2 = readBeta(betas->items[1]);
       }
     }
-    if (const YamlValue *eps = fields["eps"])
-      optimizer.eps = readNumber(*eps, "eps", 0);
-    if (const YamlValue *decay = fields["weight_decay"])
-      optimizer.weightDecay = readNumber(*decay, "weight_decay", 0);
+    readNumber(fields, "eps", optimizer.eps);
+    readNumber(fields, "weight_decay", optimizer.weightDecay);
     readPatterns(fields["no_decay"], "no_decay", optimizer.noDecay,
                  config.noDecayLocs);
     config.optimizer = optimizer;
   }
 
   double readBeta(const YamlValue &value) {
-    double beta = readNumber(value, "a beta", 0, 1);
+    double beta = readNumber(value, "a beta", ValueType::number(0, 1));
     if (beta == 1)
       report(value.loc, "a beta must be below 1");
     return beta;
@@ -274,39 +430,38 @@ private:
   void readSchedule(const YamlValue &value) {
     ScheduleConfig &schedule = config.schedule;
     const YamlValue *name;
-    Fields fields =
-        readNamed(value, "schedule",
-                  {"name", "warmup_steps", "total_steps", "min_lr"}, name);
+    Fields fields = readNamed(value, "schedule", getScheduleKeys(), name);
     if (!name)
       return;
-    if (name->text == "cosine")
-      schedule.kind = ScheduleConfig::Cosine;
-    else if (name->text != "constant")
+    auto kind = findNamed(kSchedules, name->text);
+    if (!kind)
       return reportValue(*name, "schedule must be constant or cosine");
-    if (const YamlValue *warmup = fields["warmup_steps"])
-      schedule.warmupSteps = readInteger(*warmup, "warmup_steps", 0);
-    bool isCosine = schedule.kind == ScheduleConfig::Cosine;
-    for (StringRef key : {"total_steps", "min_lr"})
-      if (fields[key] && !isCosine)
-        report(fields.getKeyLoc(key), "'" + key + "' is for cosine");
-    if (const YamlValue *minLr = fields["min_lr"])
-      schedule.minLr = readNumber(*minLr, "min_lr", 0);
-    if (const YamlValue *total = fields["total_steps"])
-      schedule.totalSteps =
-          readInteger(*total, "total_steps", schedule.warmupSteps + 1);
-    else if (isCosine)
+    schedule.kind = *kind;
+    checkKeysAreFor(fields, getUsualName(kSchedules, *kind));
+    readInteger(fields, "warmup_steps", schedule.warmupSteps);
+    readNumber(fields, "min_lr", schedule.minLr);
+    if (fields["total_steps"])
+      readInteger(fields, "total_steps", schedule.totalSteps,
+                  schedule.warmupSteps + 1);
+    else if (*kind == ScheduleConfig::Cosine)
       report(value.loc, "a cosine needs 'total_steps', at which it ends");
   }
 
   void readCompute(const YamlValue &value) {
-    if (value.text == "bf16")
-      config.computeType = BFloat16Type::get(context);
-    else if (value.text == "f16")
-      config.computeType = Float16Type::get(context);
-    else if (value.text == "f32")
+    auto kind = findNamed(kComputeTypes, value.text);
+    if (!kind)
+      return reportValue(value, "compute must be f32, bf16 or f16");
+    switch (*kind) {
+    case ComputeType::F32:
       config.computeType = Float32Type::get(context);
-    else
-      reportValue(value, "compute must be f32, bf16 or f16");
+      break;
+    case ComputeType::BF16:
+      config.computeType = BFloat16Type::get(context);
+      break;
+    case ComputeType::F16:
+      config.computeType = Float16Type::get(context);
+      break;
+    }
   }
 
   TrainingConfig &config;
@@ -322,10 +477,22 @@ FailureOr<TrainingConfig> tp::readTrainingFile(StringRef path,
     emitInputError(context, path, "training file", file.takeError());
     return failure();
   }
+  return parseTrainingFile((*file)->getBuffer(), path, context);
+}
+
+FailureOr<TrainingConfig> tp::parseTrainingFile(StringRef text, StringRef path,
+                                                MLIRContext *context) {
   std::optional<YamlValue> root =
-      readYaml((*file)->getBuffer(), path, "a training file", context);
+      readYaml(text, path, "a training file", context);
   TrainingConfig config;
   if (!root || failed(TrainingReader(config, context).read(*root)))
     return failure();
   return config;
+}
+
+llvm::json::Value tp::getTrainingSchema() {
+  return makeFileSchema(getMapSchema(getTrainingKeys()),
+                        "tp-mlir training file",
+                        "The loss, the optimizer and the schedule of a "
+                        "training, for --tp-parallelize=train=FILE.");
 }

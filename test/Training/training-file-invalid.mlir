@@ -100,7 +100,7 @@ loss:
 optimizer: SGD
 
 //--- output.yaml
-# CHECK-DAG: :[[#@LINE+2]]:22: error: 'reduction' is not for a loss that the model gives
+# CHECK-DAG: :[[#@LINE+2]]:22: error: 'reduction' is for cross_entropy and mse
 # CHECK-DAG: :[[#@LINE+1]]:38: error: 'class_dim' is for cross_entropy
 loss: {name: output, reduction: sum, class_dim: 1}
 optimizer: SGD

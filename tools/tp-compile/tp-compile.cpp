@@ -1,6 +1,8 @@
 //===- tp-compile.cpp - Artifacts of per-rank IR --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../Help.h"
+#include "../NextCommand.h"
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
@@ -76,6 +78,9 @@ static bool isReported() {
   return !machine.empty() || !report.empty() || !page.empty();
 }
 
+static cl::opt<bool> quiet("quiet", cl::desc("Don't suggest the next command"),
+                           cl::cat(category));
+
 static int fail(const llvm::Twine &message) {
   llvm::WithColor::error(llvm::errs(), "tp-compile") << message << '\n';
   return 1;
@@ -95,7 +100,7 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
-  cl::HideUnrelatedOptions(category);
+  hideOtherOptions(category);
   std::string errors;
   llvm::raw_string_ostream errorStream(errors);
   if (!cl::ParseCommandLineOptions(
@@ -178,5 +183,8 @@ int main(int argc, char **argv) {
     return fail(llvm::toString(std::move(error)));
   if (llvm::Error error = closeStandardOutput())
     return fail(llvm::toString(std::move(error)));
+  if (emitKind == Emit::Artifact && outputPath != "-" &&
+      outputPath != "/dev/null")
+    suggestNext({"tp-run", outputPath, "--describe"}, quiet);
   return 0;
 }

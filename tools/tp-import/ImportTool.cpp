@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ImportTool.h"
+#include "../Help.h"
+#include "../NextCommand.h"
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/AsmState.h"
@@ -47,6 +49,8 @@ struct Options {
       cl::desc("Where the parameters and buffers go; without it, "
                "only the IR is written"),
       cl::cat(category)};
+  cl::opt<bool> quiet{"quiet", cl::desc("Don't suggest the next command"),
+                      cl::cat(category)};
 };
 } // namespace
 
@@ -121,7 +125,6 @@ int runImportTool(int argc, char **argv) {
   Options options;
   reportResourceLimits("tp-import");
   registerAsmPrinterCLOptions();
-  cl::HideUnrelatedOptions(options.category);
   setVersion("tp-import");
   std::vector<std::unique_ptr<tp::Importer>> importers =
       tp::createImporters(options.category);
@@ -132,6 +135,7 @@ int runImportTool(int argc, char **argv) {
                "each of their arguments may be"),
       cl::callback([&](const bool &) { leaveWithOps(importers); }),
       cl::cat(options.category));
+  hideOtherOptions(options.category);
   cl::extrahelp help(
       "\nEXAMPLES:\n"
       "  tp-import model.pt --input ids=2x64xi64 --input mask=2x64xi64 \\\n"
@@ -187,5 +191,9 @@ int runImportTool(int argc, char **argv) {
     return fail(model.takeError(), kBadInput);
   if (llvm::Error error = writeModel(*model, options))
     return fail(std::move(error), kBadInput);
+  if (options.outputPath != "-" && options.outputPath != "/dev/null")
+    suggestNext({"tp-opt", options.outputPath,
+                 "--tp-parallelize=plan=plan.yaml", "-o", "ranks.mlir"},
+                options.quiet);
   return 0;
 }

@@ -1,6 +1,8 @@
 //===- tp-opt.cpp - The pass driver ---------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../Help.h"
+#include "../NextCommand.h"
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/InitAllDialects.h"
@@ -8,15 +10,19 @@
 #include "mlir/InitAllPasses.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/Advice/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
+#include "tp/Plan/PlanSchema.h"
 #include "tp/Planning/Passes.h"
 #include "tp/Proof/Passes.h"
+#include "tp/Sharding/Cost/MachineModel.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/NearestName.h"
 #include "tp/Support/OutputFile.h"
+#include "tp/Training/TrainingFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -59,6 +65,11 @@ static std::string quoteApostrophes(llvm::StringRef argument) {
   return text;
 }
 
+static int fail(llvm::StringRef message) {
+  llvm::WithColor::error(llvm::errs(), "tp-opt") << message << "\n";
+  return 1;
+}
+
 /// After an unknown pass option, suggests a similar one.
 static void suggestPassOptions(int argc, char **argv,
                                mlir::MLIRContext &context) {
@@ -81,9 +92,53 @@ static void suggestPassOptions(int argc, char **argv,
   }
 }
 
-static int fail(llvm::StringRef message) {
-  llvm::WithColor::error(llvm::errs(), "tp-opt") << message << "\n";
-  return 1;
+/// The passes and pipelines of tp-mlir, each with its options; MLIR's own list
+/// has all of MLIR's, too.
+static std::string describePasses(mlir::MLIRContext &context) {
+  llvm::SmallVector<llvm::StringRef> names;
+  for (const auto &entry : cl::getRegisteredOptions())
+    if (entry.first.starts_with("tp-"))
+      names.push_back(entry.first);
+  llvm::sort(names);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "\nPASSES AND PIPELINES, with their options:\n";
+  for (llvm::StringRef name : names) {
+    const mlir::PassRegistryEntry *entry = mlir::PassInfo::lookup(name);
+    if (!entry)
+      entry = mlir::PassPipelineInfo::lookup(name);
+    if (!entry)
+      continue;
+    os << "  --" << llvm::left_justify(name, 34) << " - "
+       << entry->getPassDescription() << "\n";
+    std::string line;
+    for (const std::string &option :
+         mlir::tp::getPassOptionNames(name, &context)) {
+      if (line.size() + option.size() > 88) {
+        os << "       " << line << "\n";
+        line.clear();
+      }
+      line += " " + option;
+    }
+    if (!line.empty())
+      os << "       " << line << "\n";
+  }
+  return text;
+}
+
+namespace {
+enum class FileKind { None, Plan, Training, Machine };
+} // namespace
+
+static int printSchema(FileKind kind, mlir::DialectRegistry &registry) {
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::json::Value schema =
+      kind == FileKind::Plan       ? mlir::tp::plan::getPlanSchema(&context)
+      : kind == FileKind::Training ? mlir::tp::getTrainingSchema()
+                                   : mlir::tp::getMachineSchema();
+  llvm::outs() << llvm::formatv("{0:2}", schema) << "\n";
+  llvm::Error error = mlir::tp::closeStandardOutput();
+  return error ? fail(llvm::toString(std::move(error))) : 0;
 }
 
 /// Like MlirOptMain with paths, except for the output: if a pass fails or the
@@ -143,10 +198,27 @@ int main(int argc, char **argv) {
   mlir::tp::registerTPPlanningPasses();
   mlir::tp::registerProofCLOptions();
 
+  static cl::OptionCategory category("tp-opt options");
   static cl::opt<std::string> input(cl::Positional, cl::desc("<input file>"),
-                                    cl::init("-"));
-  static cl::opt<std::string> output("o", cl::desc("Output file"),
-                                     cl::value_desc("file"), cl::init("-"));
+                                    cl::init("-"), cl::cat(category));
+  static cl::opt<std::string> output(
+      "o", cl::desc("Where to write; '-' is standard output (default)"),
+      cl::value_desc("file"), cl::init("-"), cl::cat(category));
+  static cl::opt<FileKind> schema(
+      "print-schema",
+      cl::desc("Print the JSON schema of a kind of file, for editors"),
+      cl::values(clEnumValN(FileKind::Plan, "plan", "plans"),
+                 clEnumValN(FileKind::Training, "training", "training files"),
+                 clEnumValN(FileKind::Machine, "machine", "machines")),
+      cl::init(FileKind::None), cl::cat(category));
+  static cl::opt<bool> quiet(
+      "quiet", cl::desc("Don't suggest the next command"), cl::cat(category));
+  mlir::registerCLIOptions("", registry);
+  cl::getRegisteredOptions()["accept-tested"]->addCategory(category);
+  hideOtherOptions(category);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  std::string passHelp = describePasses(context);
+  cl::extrahelp passList(passHelp);
   static cl::extrahelp examples(R"(
 EXAMPLES:
   tp-opt model.mlir --tp-parallelize="plan=plan.yaml report=report.json" -o ranks.mlir
@@ -155,13 +227,18 @@ EXAMPLES:
   tp-opt ranks.mlir --tp-verify-spmd=reference=model.mlir --accept-tested -o /dev/null
 
 EXIT CODES: 0 success, 1 bad input, 2 wrong usage
+
+--help-hidden lists the passes and the options of MLIR and LLVM, too.
 )");
-  std::string header =
-      mlir::registerCLIOptions("tp-mlir optimizer driver\n", registry);
-  if (!cl::ParseCommandLineOptions(argc, argv, header, &llvm::errs()))
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Runs passes on a model or a program of one rank: applies a plan, "
+          "splits the model,\nreports, proves.\n",
+          &llvm::errs()))
     return 2;
+  if (schema != FileKind::None)
+    return printSchema(schema, registry);
   // MlirOptMain would report a wrong option of a pass or pipeline as bad input.
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::PassManager passes(&context, "builtin.module",
                            mlir::PassManager::Nesting::Implicit);
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
@@ -181,5 +258,13 @@ EXIT CODES: 0 success, 1 bad input, 2 wrong usage
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(
         mlir::MlirOptMain(argc, argv, input, file, registry));
-  return run(input, file, registry, config);
+  int exitCode = run(input, file, registry, config);
+  bool isCompiledNext =
+      llvm::any_of(llvm::ArrayRef(argv, argc), [](llvm::StringRef argument) {
+        return argument.ltrim('-').split('=').first ==
+               mlir::tp::ParallelizeOptions::kArgument;
+      });
+  if (exitCode == 0 && isCompiledNext && file != "-" && file != "/dev/null")
+    suggestNext({"tp-compile", file, "-o", "model.tpx"}, quiet);
+  return exitCode;
 }

@@ -1,6 +1,7 @@
 //===- tp-reduce.cpp - Reduction of modules that show a fault -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../Help.h"
 #include "../ResourceLimits.h"
 #include "../Version.h"
 #include "mlir/IR/MLIRContext.h"
@@ -114,6 +115,8 @@ int main(int argc, char **argv) {
   mlir::tp::registerDialects(registry);
   mlir::tp::registerPassesAndPipelines();
   mlir::tp::registerTPPlanningPasses();
+  // mlirReduceMain registers the tool's own options.
+  hideOtherOptions(llvm::cl::OptionCategory("tp-reduce options"));
   mlir::MLIRContext context(registry);
   return run(argc, argv, context);
 }

@@ -71,7 +71,7 @@ struct Options {
   bool tf32 = false, noGraphs = false;
   std::string attention = "auto";
   bool allowUnusedWeights = false, allowOutsideWeights = false;
-  bool describeOnly = false, noCache = false;
+  bool describeOnly = false, noCache = false, quiet = false;
   double timeout = 120;
   tprt::Tolerance tolerance;
   tprt::RunOptions run;

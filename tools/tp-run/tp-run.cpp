@@ -1,6 +1,7 @@
 //===- tp-run.cpp - Execution of a program on its ranks -------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "../NextCommand.h"
 #include "../StandardStreams.h"
 #include "../Usage.h"
 #include "Cache.h"
@@ -272,13 +273,35 @@ static ExitCode run(const Options &options) {
                            });
 }
 
+/// A run, or a training, of the program with files called like its inputs.
+static void suggestRun(const Options &options, const Manifest &manifest) {
+  std::vector<std::string> command = {"tp-run", options.program};
+  if (std::ranges::any_of(manifest.parameters, [](const TensorInfo &parameter) {
+        return !parameter.init;
+      }))
+    command.insert(command.end(), {"--weights", "model.safetensors"});
+  const Program &program = manifest.programs.front();
+  bool isTraining =
+      manifest.hasState() &&
+      std::ranges::any_of(program.outputs, [](const TensorInfo &output) {
+        return output.name == "loss";
+      });
+  for (const TensorInfo &input : program.inputs)
+    command.insert(command.end(), {isTraining ? "--data" : "--input",
+                                   input.name + "=" + input.name + ".npy"});
+  if (isTraining)
+    command.insert(command.end(), {"--steps", "100"});
+  suggestNext(command, options.quiet);
+}
+
 static ExitCode describeProgram(const Options &options) {
-  std::string text;
-  if (isArtifact(options.program))
-    text = describe(readManifest(options.program));
-  else
-    text = describe(loadProgram(options)->getManifest());
-  std::cout << makePrintable(text, /*maxLine=*/2000, /*maxLines=*/SIZE_MAX);
+  Manifest manifest = isArtifact(options.program)
+                          ? readManifest(options.program)
+                          : loadProgram(options)->getManifest();
+  std::cout << makePrintable(describe(manifest), /*maxLine=*/2000,
+                             /*maxLines=*/SIZE_MAX)
+            << std::flush;
+  suggestRun(options, manifest);
   return Success;
 }
 
@@ -290,7 +313,23 @@ static ExitCode calibrateMachine(const Options &options) {
   };
   file.write(calibrate(calibration));
   file.commit();
+  if (options.calibration != "-")
+    suggestNext({"tp-opt", "model.mlir",
+                 "--tp-parallelize=plan=plan.yaml machine=" +
+                     options.calibration + " table",
+                 "-o", "ranks.mlir"},
+                options.quiet);
   return Success;
+}
+
+static ExitCode trainProgram(const Options &options) {
+  ExitCode exitCode = train(options);
+  bool isFirst = !options.job || options.job->rank == 0;
+  if (exitCode == Success && isFirst &&
+      !options.training.checkpointDirectory.empty())
+    suggestNext({"tp-ckpt", "list", options.training.checkpointDirectory},
+                options.quiet);
+  return exitCode;
 }
 
 /// The help of --comm.
@@ -465,6 +504,7 @@ static void declareOptions(CLI::App &app, Options &options) {
   app.add_flag(
       "--no-cache", options.noCache,
       "compile the IR even if it is in the cache, and don't cache the result");
+  app.add_flag("--quiet", options.quiet, "don't suggest the next command");
   declareTrainingOptions(app, options.training);
   declareGenerationOptions(app, options.generation);
 }
@@ -508,7 +548,7 @@ static int execute(Options &options) {
   }
   return !options.calibration.empty()  ? calibrateMachine(options)
          : options.describeOnly        ? describeProgram(options)
-         : options.training.steps > 0  ? train(options)
+         : options.training.steps > 0  ? trainProgram(options)
          : options.generation.isWanted ? generate(options)
                                        : run(options);
 }

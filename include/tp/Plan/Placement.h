@@ -5,6 +5,7 @@
 #define TP_PLAN_PLACEMENT_H
 
 #include "tp/Dialect/TP/TP.h"
+#include "llvm/Support/JSON.h"
 #include <optional>
 #include <string>
 
@@ -58,6 +59,9 @@ using Layout = std::optional<Placement>;
 /// `_StridedShard(0, split_factor=2)`, `_S(0, 2)`. For any other text,
 /// returns nullopt and sets `error` to the reason.
 std::optional<Placement> parsePlacement(StringRef text, std::string &error);
+
+/// The JSON schema of the texts that parsePlacement reads.
+llvm::json::Object getPlacementSchema();
 
 /// A mesh dimension's name and its number of ranks, at least 1.
 struct MeshAxis {

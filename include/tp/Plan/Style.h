@@ -296,6 +296,14 @@ const Style *lookupStyle(MLIRContext *context, StringRef name);
 /// The names of all styles in `context`: the built-in ones first.
 SmallVector<StringRef> getStyleNames(MLIRContext *context);
 
+/// Reports a style that `context` doesn't have, with what may be meant.
+LogicalResult emitUnknownStyle(const PlanEntry &entry, MLIRContext *context);
+
+/// Checks what doesn't depend on a model: that the styles of `file` exist, and
+/// that their arguments do, with values of the right types. Renames former
+/// arguments.
+LogicalResult checkStyles(PlanFile &file, MLIRContext *context);
+
 } // namespace mlir::tp::plan
 
 #endif // TP_PLAN_STYLE_H

@@ -1,4 +1,4 @@
-//===- FieldReader.h - The fields of a map in a plan ------------*- C++ -*-===//
+//===- FieldReader.h - The fields of a map in a file ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #ifndef TP_SUPPORT_FIELDREADER_H
@@ -6,14 +6,14 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Support/NearestName.h"
+#include "tp/Support/Schema.h"
 #include "tp/Support/YamlReader.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
 
 namespace mlir::tp {
 
-/// The base of readers of plans. They report each problem and continue.
+/// The base of readers of files. They report each problem and continue.
 class FieldReader {
 public:
   bool hasFailed() const { return failed; }
@@ -29,9 +29,18 @@ protected:
     FileLineColLoc getKeyLoc(StringRef name) const {
       return fields.lookup(name).first->loc;
     }
+    /// What the key called `name` may hold.
+    const ValueType &getType(StringRef name) const {
+      return llvm::find_if(keys,
+                           [&](const KeySpec &key) { return key.name == name; })
+          ->type;
+    }
+    /// The keys that the map may have.
+    ArrayRef<KeySpec> getKeys() const { return keys; }
 
   private:
     friend class FieldReader;
+    ArrayRef<KeySpec> keys;
     llvm::StringMap<std::pair<const YamlValue *, const YamlValue *>> fields;
   };
 
@@ -69,10 +78,14 @@ protected:
     }
   }
 
-  /// Returns the fields called `names`, and reports all others.
+  /// Returns the fields that `keys` lists, and reports all others.
   Fields readFields(const YamlValue &map, StringRef what,
-                    ArrayRef<StringRef> names) {
+                    ArrayRef<KeySpec> keys) {
     Fields result;
+    result.keys = keys;
+    SmallVector<StringRef> names;
+    for (const KeySpec &key : keys)
+      names.push_back(key.name);
     forEachField(map, what, [&](const YamlValue &key, const YamlValue &field) {
       if (llvm::is_contained(names, key.text))
         result.fields[key.text] = {&key, &field};

@@ -12,6 +12,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Support/LLVM.h"
 #include "tp/Dialect/NN/NN.h"
+#include "llvm/Support/JSON.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -91,6 +92,13 @@ struct TrainingConfig {
 /// Reads the file; emits errors at the line and column at fault.
 FailureOr<TrainingConfig> readTrainingFile(StringRef path,
                                            MLIRContext *context);
+
+/// The same for `text`, the YAML or JSON in the file `path`.
+FailureOr<TrainingConfig> parseTrainingFile(StringRef text, StringRef path,
+                                            MLIRContext *context);
+
+/// The JSON schema of training files.
+llvm::json::Value getTrainingSchema();
 
 } // namespace mlir::tp
 

@@ -42,6 +42,103 @@ size_t Machine::getLink(int64_t a, int64_t b) const {
 // From a tree of values
 //===----------------------------------------------------------------------===//
 
+static constexpr NamedValue<LinkAlgorithm> kAlgorithms[] = {
+    {"ring", LinkAlgorithm::Ring},
+    {"direct", LinkAlgorithm::Direct},
+};
+
+/// A positive whole number that a double holds exactly.
+static ValueType getCount() { return ValueType::integer(1, int64_t(9e15)); }
+
+static ArrayRef<KeySpec> getFlopsKeys() {
+  const ValueType flops = ValueType::numberAbove(0);
+  static const KeySpec keys[] = {
+      {"f64", flops, "FLOP/s of f64", KeySpec::Required},
+      {"f32", flops, "FLOP/s of f32, and of integers", KeySpec::Required},
+      {"f16", flops, "FLOP/s of f16", KeySpec::Required},
+      {"bf16", flops, "FLOP/s of bf16", KeySpec::Required},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getDeviceKeys() {
+  static const KeySpec keys[] = {
+      {"flops", ValueType(getMapSchema(getFlopsKeys())),
+       "the speed of contractions, by element type", KeySpec::Required},
+      {"elementwise", ValueType::numberAbove(0),
+       "the speed of all other arithmetic, in elements/s", KeySpec::Required},
+      {"memory_bandwidth", ValueType::numberAbove(0),
+       "the speed of reading and writing memory, in bytes/s",
+       KeySpec::Required},
+      {"memory_capacity", getCount(), "the size of the memory, in bytes",
+       KeySpec::Required},
+      {"launch", ValueType::number(0),
+       "the fixed time of an op, in seconds; 0 by default"},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getNodeKeys() {
+  static const KeySpec keys[] = {
+      {"devices", getCount(), "the number of devices of a node",
+       KeySpec::Required},
+      {"memory_bandwidth", ValueType::numberAbove(0),
+       "the memory bandwidth that all ranks of a node share, in bytes/s; not "
+       "shared by default"},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getCollectiveKeys() {
+  static const KeySpec keys[] = {
+      {"kind", ValueType::oneOf(getCollectiveKinds()),
+       "which collective was measured", KeySpec::Required},
+      {"ranks", getCount(), "the number of ranks that took part",
+       KeySpec::Required},
+      {"latency", ValueType::number(0), "the fixed time, in seconds",
+       KeySpec::Required},
+      {"bandwidth", ValueType::numberAbove(0),
+       "the rate at which a rank receives, in bytes/s", KeySpec::Required},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getLinkKeys() {
+  static const KeySpec keys[] = {
+      {"name", ValueType::text(), "what reports call the link",
+       KeySpec::Required},
+      {"ranks", getCount(),
+       "n: the link joins ranks 0 to n-1, n to 2n-1, ...; the last link has no "
+       "'ranks', and joins all"},
+      {"latency", ValueType::number(0), "the time of a message, in seconds",
+       KeySpec::Required},
+      {"bandwidth", ValueType::numberAbove(0),
+       "the rate at which a rank receives, in bytes/s", KeySpec::Required},
+      {"algorithm", ValueType::name(kAlgorithms),
+       "how ranks exchange data: in steps with a neighbor (ring, the default), "
+       "or all with all in one step (direct)"},
+      {"collectives",
+       ValueType::list(ValueType(getMapSchema(getCollectiveKeys()))),
+       "measurements, which replace the formula"},
+  };
+  return keys;
+}
+
+static ArrayRef<KeySpec> getMachineKeys() {
+  static const KeySpec keys[] = {
+      {"name", ValueType::text(),
+       "what reports call the machine; the path by default"},
+      {"device", ValueType(getMapSchema(getDeviceKeys())),
+       "what each rank computes on", KeySpec::Required},
+      {"node", ValueType(getMapSchema(getNodeKeys())),
+       "the devices of a node; one per rank by default"},
+      {"links",
+       ValueType::list(ValueType(getMapSchema(getLinkKeys())), /*minItems=*/1),
+       "how ranks are connected, innermost first", KeySpec::Required},
+  };
+  return keys;
+}
+
 namespace {
 
 class MachineReader : public FieldReader {
@@ -52,8 +149,7 @@ public:
       reportValue(root, "a machine is a map of 'device', 'node' and 'links'");
       return failure();
     }
-    Fields fields =
-        readFields(root, "machine", {"name", "device", "node", "links"});
+    Fields fields = readFields(root, "machine", getMachineKeys());
     if (const YamlValue *name = fields["name"])
       readText(*name, "name", machine.name);
     if (const YamlValue *device = get(fields, "device", root, "machine"))
@@ -68,9 +164,6 @@ public:
   }
 
 private:
-  /// The allowed range of a number.
-  enum Range { Positive, NotNegative };
-
   const YamlValue *get(const Fields &fields, StringRef name,
                        const YamlValue &map, StringRef what) {
     const YamlValue *value = fields[name];
@@ -93,77 +186,84 @@ private:
       reportValue(value, "'" + name + "' must be a text");
   }
 
-  void readNumber(const YamlValue &value, StringRef name, Range range,
+  void readNumber(const YamlValue &value, StringRef name, bool isPositive,
                   double &number) {
     double parsed;
-    if (!value.isScalar() || StringRef(value.text).getAsDouble(parsed) ||
-        !std::isfinite(parsed) || parsed < 0 ||
-        (range == Positive && parsed == 0))
-      reportValue(value,
-                  "'" + name + "' must be a " +
-                      (range == Positive ? "positive number"
+    if (!value.isScalar() || value.quoted ||
+        StringRef(value.text).getAsDouble(parsed) || !std::isfinite(parsed) ||
+        parsed < 0 || (isPositive && parsed == 0))
+      reportValue(value, "'" + name + "' must be a " +
+                             (isPositive ? "positive number"
                                          : "number that isn't negative"));
     else
       number = parsed;
   }
 
-  void readCount(const YamlValue &value, StringRef name, int64_t &count) {
+  /// Sets `number` if the field is there.
+  void readNumber(const Fields &fields, StringRef name, double &number) {
+    if (const YamlValue *value = fields[name])
+      readNumber(*value, name, fields.getType(name).isAbove, number);
+  }
+
+  /// Sets `count`, a whole number such as 80e9, if the field is there.
+  void readCount(const Fields &fields, StringRef name, int64_t &count) {
+    const YamlValue *value = fields[name];
+    if (!value)
+      return;
     double number = 0;
-    readNumber(value, name, Positive, number);
+    readNumber(*value, name, /*isPositive=*/true, number);
     if (number == 0)
       return;
-    if (number != std::floor(number) || number > 9e15)
-      reportValue(value, "'" + name + "' must be a whole number");
+    if (number != std::floor(number) || number > *fields.getType(name).most)
+      reportValue(*value, "'" + name + "' must be a whole number");
     else
       count = static_cast<int64_t>(number);
   }
 
   void needNumber(const Fields &fields, StringRef name, const YamlValue &map,
-                  StringRef what, Range range, double &number) {
-    if (const YamlValue *value = get(fields, name, map, what))
-      readNumber(*value, name, range, number);
+                  StringRef what, double &number) {
+    if (get(fields, name, map, what))
+      readNumber(fields, name, number);
+  }
+
+  void needCount(const Fields &fields, StringRef name, const YamlValue &map,
+                 StringRef what, int64_t &count) {
+    if (get(fields, name, map, what))
+      readCount(fields, name, count);
   }
 
   void readDevice(const YamlValue &device) {
     if (!checkMap(device, "device"))
       return;
-    Fields fields = readFields(device, "device",
-                               {"flops", "elementwise", "memory_bandwidth",
-                                "memory_capacity", "launch"});
+    Fields fields = readFields(device, "device", getDeviceKeys());
     if (const YamlValue *flops = get(fields, "flops", device, "device"))
       readFlops(*flops);
-    needNumber(fields, "elementwise", device, "device", Positive,
-               machine.elementwise);
-    needNumber(fields, "memory_bandwidth", device, "device", Positive,
+    needNumber(fields, "elementwise", device, "device", machine.elementwise);
+    needNumber(fields, "memory_bandwidth", device, "device",
                machine.memoryBandwidth);
-    if (const YamlValue *bytes =
-            get(fields, "memory_capacity", device, "device"))
-      readCount(*bytes, "memory_capacity", machine.memoryCapacity);
-    if (const YamlValue *launch = fields["launch"])
-      readNumber(*launch, "launch", NotNegative, machine.launch);
+    needCount(fields, "memory_capacity", device, "device",
+              machine.memoryCapacity);
+    readNumber(fields, "launch", machine.launch);
   }
 
   void readFlops(const YamlValue &flops) {
     if (!checkMap(flops, "flops"))
       return;
-    Fields fields = readFields(flops, "map", {"f64", "f32", "f16", "bf16"});
+    Fields fields = readFields(flops, "map", getFlopsKeys());
     for (auto [name, number] :
          {std::pair<StringRef, double *>{"f64", &machine.flopsF64},
           {"f32", &machine.flopsF32},
           {"f16", &machine.flopsF16},
           {"bf16", &machine.flopsBF16}})
-      needNumber(fields, name, flops, "map of FLOP/s", Positive, *number);
+      needNumber(fields, name, flops, "map of FLOP/s", *number);
   }
 
   void readNode(const YamlValue &node) {
     if (!checkMap(node, "node"))
       return;
-    Fields fields = readFields(node, "node", {"devices", "memory_bandwidth"});
-    if (const YamlValue *devices = get(fields, "devices", node, "node"))
-      readCount(*devices, "devices", machine.nodeDevices);
-    if (const YamlValue *bandwidth = fields["memory_bandwidth"])
-      readNumber(*bandwidth, "memory_bandwidth", Positive,
-                 machine.nodeMemoryBandwidth);
+    Fields fields = readFields(node, "node", getNodeKeys());
+    needCount(fields, "devices", node, "node", machine.nodeDevices);
+    readNumber(fields, "memory_bandwidth", machine.nodeMemoryBandwidth);
   }
 
   void readLinks(const YamlValue &links) {
@@ -181,13 +281,11 @@ private:
     if (!checkMap(item, "links"))
       return;
     Link link;
-    Fields fields = readFields(
-        item, "link",
-        {"name", "ranks", "latency", "bandwidth", "algorithm", "collectives"});
+    Fields fields = readFields(item, "link", getLinkKeys());
     if (const YamlValue *name = get(fields, "name", item, "link"))
       readText(*name, "name", link.name);
     if (const YamlValue *ranks = fields["ranks"]) {
-      readCount(*ranks, "ranks", link.ranks);
+      readCount(fields, "ranks", link.ranks);
       int64_t inner = 1;
       for (const Link &before : machine.links)
         inner = std::max(inner, before.ranks);
@@ -202,8 +300,8 @@ private:
       report(item.loc,
              "this link has no 'ranks'; only the last link joins all");
     }
-    needNumber(fields, "latency", item, "link", NotNegative, link.latency);
-    needNumber(fields, "bandwidth", item, "link", Positive, link.bandwidth);
+    needNumber(fields, "latency", item, "link", link.latency);
+    needNumber(fields, "bandwidth", item, "link", link.bandwidth);
     if (const YamlValue *algorithm = fields["algorithm"])
       readAlgorithm(*algorithm, link.algorithm);
     if (const YamlValue *collectives = fields["collectives"])
@@ -212,10 +310,8 @@ private:
   }
 
   void readAlgorithm(const YamlValue &value, LinkAlgorithm &algorithm) {
-    if (value.text == "ring")
-      algorithm = LinkAlgorithm::Ring;
-    else if (value.text == "direct")
-      algorithm = LinkAlgorithm::Direct;
+    if (auto known = findNamed(kAlgorithms, value.text))
+      algorithm = *known;
     else
       reportValue(value, "'algorithm' must be 'ring' or 'direct'");
   }
@@ -229,8 +325,7 @@ private:
       if (!checkMap(item, "collectives"))
         continue;
       MeasuredCollective measured{"", 0, 0, 0};
-      Fields fields = readFields(item, "collective",
-                                 {"kind", "ranks", "latency", "bandwidth"});
+      Fields fields = readFields(item, "collective", getCollectiveKeys());
       if (const YamlValue *kind = get(fields, "kind", item, "collective")) {
         readText(*kind, "kind", measured.kind);
         if (SmallVector<StringRef> kinds = getCollectiveKinds();
@@ -240,12 +335,9 @@ private:
                      suggestOr(measured.kind, kinds,
                                "; kinds are " + llvm::join(kinds, ", ")));
       }
-      if (const YamlValue *ranks = get(fields, "ranks", item, "collective"))
-        readCount(*ranks, "ranks", measured.ranks);
-      needNumber(fields, "latency", item, "collective", NotNegative,
-                 measured.latency);
-      needNumber(fields, "bandwidth", item, "collective", Positive,
-                 measured.bandwidth);
+      needCount(fields, "ranks", item, "collective", measured.ranks);
+      needNumber(fields, "latency", item, "collective", measured.latency);
+      needNumber(fields, "bandwidth", item, "collective", measured.bandwidth);
       link.collectives.push_back(std::move(measured));
     }
   }
@@ -400,8 +492,7 @@ llvm::json::Value tp::toJSON(const Machine &machine) {
     Object object{{"name", link.name},
                   {"latency", link.latency},
                   {"bandwidth", link.bandwidth},
-                  {"algorithm",
-                   link.algorithm == LinkAlgorithm::Ring ? "ring" : "direct"}};
+                  {"algorithm", getUsualName(kAlgorithms, link.algorithm)}};
     if (link.ranks > 0)
       object["ranks"] = link.ranks;
     llvm::json::Array collectives;
@@ -416,4 +507,10 @@ llvm::json::Value tp::toJSON(const Machine &machine) {
   }
   root["links"] = std::move(links);
   return root;
+}
+
+llvm::json::Value tp::getMachineSchema() {
+  return makeFileSchema(getMapSchema(getMachineKeys()), "tp-mlir machine",
+                        "The device, the node and the links of a machine, "
+                        "for machine=FILE of tp-opt.");
 }

@@ -87,6 +87,9 @@ FailureOr<std::optional<Machine>> getMachine(ModuleOp module);
 /// The description of `machine`, in the format that parseMachine reads.
 llvm::json::Value toJSON(const Machine &machine);
 
+/// The JSON schema of machine files.
+llvm::json::Value getMachineSchema();
+
 } // namespace mlir::tp
 
 #endif // TP_SHARDING_COST_MACHINEMODEL_H

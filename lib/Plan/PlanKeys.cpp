@@ -1,0 +1,112 @@
+//===- PlanKeys.cpp - The keys of a plan ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "PlanKeys.h"
+
+using namespace mlir;
+using namespace mlir::tp;
+using namespace mlir::tp::plan;
+namespace json = llvm::json;
+
+/// What PlanSchema.cpp defines under this name.
+static json::Object makeReference(StringRef name) {
+  return json::Object{{"$ref", ("#/$defs/" + name).str()}};
+}
+
+static ValueType getPatterns() { return ValueType::list(ValueType::text()); }
+
+/// A group of the file is one of these maps, or the file itself.
+static std::vector<KeySpec> makeGroupKeys(KeySpec::Need need) {
+  const ValueType text = ValueType::text();
+  return {
+      {"mesh_dim",
+       ValueType(anyOf({text.toSchema(),
+                        ValueType::list(text, /*minItems=*/1).toSchema()})),
+       "the mesh dimension that 'plan' splits over, or a list of those that "
+       "are used as one"},
+      {"tp_mesh_dim", ValueType::integer(0),
+       "the same, by its index, as in PyTorch 2.0"},
+      {"plan", ValueType(makeReference("plan")),
+       "a map of patterns of modules to styles, or one style for the root "
+       "module",
+       need},
+      {"match", ValueType::name(kMatchModes),
+       "how patterns match; fnmatch by default"},
+      {"on_unmatched", ValueType::name(kUnmatchedModes),
+       "what a pattern that matches nothing causes"},
+      {"loss_parallel", ValueType::boolean(),
+       "whether the logits of cross entropies are split along their classes; "
+       "false by default"},
+  };
+}
+
+ArrayRef<KeySpec> plan::getGroupKeys() {
+  static const std::vector<KeySpec> keys = makeGroupKeys(KeySpec::Required);
+  return keys;
+}
+
+ArrayRef<KeySpec> plan::getPlanKeys() {
+  static const std::vector<KeySpec> keys = [] {
+    std::vector<KeySpec> keys = makeGroupKeys(KeySpec::Optional);
+    keys.insert(keys.begin(),
+                {"mesh", ValueType(makeReference("mesh")),
+                 "the DeviceMesh: the names of its dimensions and their sizes, "
+                 "major to minor",
+                 KeySpec::Required});
+    ValueType group(makeReference("group"));
+    keys.push_back({"parallelize",
+                    ValueType(anyOf(
+                        {ValueType::list(group).toSchema(), group.toSchema()})),
+                    "several plans, each with its 'mesh_dim'"});
+    keys.push_back(
+        {"world_size", ValueType::integer(1), "the number of available ranks"});
+    keys.push_back(
+        {"data_parallel",
+         ValueType(json::Object{
+             {"type", "object"},
+             {"additionalProperties",
+              getNamedSchema(getDataKeys(), /*nameKey=*/"style")}}),
+         "a map of mesh dimensions to ddp or fsdp, which split the batch"});
+    keys.push_back(
+        {"batch",
+         ValueType(json::Object{
+             {"type", "object"},
+             {"minProperties", 1},
+             {"additionalProperties", ValueType::integer().toSchema()}}),
+         "a map of inputs to the dimension that data_parallel splits"});
+    return keys;
+  }();
+  return keys;
+}
+
+ArrayRef<KeySpec> plan::getMeshKeys() {
+  static const KeySpec keys[] = {
+      {"dims", ValueType(makeReference("dims")),
+       "the names of the mesh's dimensions and their sizes, major to minor",
+       KeySpec::Required},
+      {"devices", ValueType(makeReference("devices")),
+       "the ranks at the positions of the mesh, row-major, flat or nested"},
+  };
+  return keys;
+}
+
+ArrayRef<KeySpec> plan::getDataKeys() {
+  static const KeySpec keys[] = {
+      {"style", ValueType::name(kDataStyles),
+       "ddp: parameters are replicated, as in DistributedDataParallel; fsdp: "
+       "split, as by fully_shard",
+       KeySpec::Required},
+      {"reshard_after_forward",
+       ValueType::boolean(),
+       "whether a group is gathered again for the backward pass",
+       KeySpec::Optional,
+       {"fsdp"}},
+      {"modules",
+       getPatterns(),
+       "patterns of the modules, besides the root, that fully_shard would be "
+       "called on",
+       KeySpec::Optional,
+       {"fsdp"}},
+  };
+  return keys;
+}

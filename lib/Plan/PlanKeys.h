@@ -1,0 +1,46 @@
+//===- PlanKeys.h - The keys of a plan --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tables that the readers of a plan and its JSON schema share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PLAN_PLANKEYS_H
+#define TP_LIB_PLAN_PLANKEYS_H
+
+#include "tp/Plan/PlanFile.h"
+#include "tp/Support/Schema.h"
+#include <limits>
+
+namespace mlir::tp::plan {
+
+/// MPI and NCCL use an int for ranks.
+inline constexpr int64_t kMaxRanks = std::numeric_limits<int32_t>::max();
+
+inline constexpr NamedValue<MatchMode> kMatchModes[] = {
+    {"fnmatch", MatchMode::Fnmatch},
+    {"hf", MatchMode::HuggingFace},
+    {"regex", MatchMode::Regex},
+};
+/// Whether a pattern may match nothing.
+inline constexpr NamedValue<bool> kUnmatchedModes[] = {
+    {"error", false},
+    {"warn", true},
+};
+inline constexpr NamedValue<DataAxis::Style> kDataStyles[] = {
+    {"ddp", DataAxis::DDP},
+    {"fsdp", DataAxis::FSDP},
+};
+
+/// The keys of the file.
+ArrayRef<KeySpec> getPlanKeys();
+/// The keys of an item of `parallelize`.
+ArrayRef<KeySpec> getGroupKeys();
+/// The keys of a mesh that lists its devices.
+ArrayRef<KeySpec> getMeshKeys();
+/// The keys of a style of `data_parallel`.
+ArrayRef<KeySpec> getDataKeys();
+
+} // namespace mlir::tp::plan
+
+#endif // TP_LIB_PLAN_PLANKEYS_H
