@@ -5,6 +5,7 @@ complete -c tp-compile -l help-list -d 'Display list of available options (--hel
 complete -c tp-compile -l version -d 'Display the version of this program'
 complete -c tp-compile -s O -x -d 'Optimization level, 0 to 3'
 complete -c tp-compile -l emit -x -a 'tpx manifest mlir llvm obj ptx' -d 'What to write'
+complete -c tp-compile -l html -r -F -d 'Write the report as an HTML page'
 complete -c tp-compile -l machine -r -F -d 'Predict a run on this machine: a preset, or the path of a description; prints a table'
 complete -c tp-compile -s o -r -F -d 'Where to write; \'-\' is standard output'
 complete -c tp-compile -l quiet -d 'Don\'t suggest the next command'
