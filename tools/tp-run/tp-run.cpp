@@ -299,8 +299,7 @@ static ExitCode describeProgram(const Options &options) {
                           ? readManifest(options.program)
                           : loadProgram(options)->getManifest();
   std::cout << makePrintable(describe(manifest), /*maxLine=*/2000,
-                             /*maxLines=*/SIZE_MAX)
-            << std::flush;
+                             /*maxLines=*/SIZE_MAX);
   suggestRun(options, manifest);
   return Success;
 }

@@ -89,7 +89,7 @@ a.prod(x, 1, keepdim=True, dtype=torch.float64); a.prod(x, dtype=torch.float64)
 a.nan_to_num(s, nan=1.5, posinf=2.5, neginf=-3.5); a.nan_to_num(s)
 a.repeat_interleave(x, 2, dim=1, output_size=6); a.repeat_interleave(x, 3); a.roll(x, [1, -2], dims=[0, 2]); a.roll(x, [5])
 a.scaled_dot_product_attention(q, k, v, attn_mask=m, scale=0.3); a.scaled_dot_product_attention(q, k, v, is_causal=True)
-a.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True, attn_mask=f); a.scaled_dot_product_attention(q, k, k, attn_mask=m, is_causal=True)
+a.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True, attn_mask=f); a.scaled_dot_product_attention(q, k, k, attn_mask=m, is_causal=True); a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)
 a.slice(x, 2, 1, 4, 2); x[:, -2:, :3]; a.narrow(x, 2, -3, 2); a.select(x, -1, -2)
 a.softmax(x, 1, dtype=torch.float64); a.log_softmax(x, 0, dtype=torch.float64); a._safe_softmax(s, 1, dtype=torch.float64); a.softmax(s, 1)
 a.std(x, unbiased=False); a.var(x, False); a.std_mean(x, False)[0]; a.var_mean(x, False)[1]
@@ -154,7 +154,6 @@ ALIASES = {"clip": "clamp", "concat": "cat", "concatenate": "cat", "subtract": "
 REFUSED = {
     "a.add(x, y, out=torch.empty(2, 3, 4))": "writes its argument 'out'",
     # PyTorch itself refuses it, but for some of its backends.
-    "a.scaled_dot_product_attention(q, k, k, attn_mask=f, is_causal=True)": "Explicit attn_mask should not be set when is_causal=True",
     "F.embedding(n, x[0], max_norm=1.0)": "max_norm",
     "a.batch_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "which writes its argument 'running_mean', which isn't a buffer of the model",
     "a.instance_norm(x, None, None, p[0, :, 0], p[1, :, 0], True, 0.1, 1e-5, False)": "in training mode with running statistics",
