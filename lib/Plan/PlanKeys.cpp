@@ -8,8 +8,7 @@ using namespace mlir::tp;
 using namespace mlir::tp::plan;
 namespace json = llvm::json;
 
-/// What PlanSchema.cpp defines under this name.
-static json::Object makeReference(StringRef name) {
+json::Object plan::makeReference(StringRef name) {
   return json::Object{{"$ref", ("#/$defs/" + name).str()}};
 }
 

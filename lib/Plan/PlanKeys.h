@@ -32,6 +32,9 @@ inline constexpr NamedValue<DataAxis::Style> kDataStyles[] = {
     {"fsdp", DataAxis::FSDP},
 };
 
+/// What the schema of plans defines under this name.
+llvm::json::Object makeReference(StringRef name);
+
 /// The keys of the file.
 ArrayRef<KeySpec> getPlanKeys();
 /// The keys of an item of `parallelize`.

@@ -13,10 +13,6 @@ using namespace mlir::tp;
 using namespace mlir::tp::plan;
 namespace json = llvm::json;
 
-static json::Object makeReference(StringRef name) {
-  return json::Object{{"$ref", ("#/$defs/" + name).str()}};
-}
-
 /// `if` and `then` of a map that has `keys`.
 static json::Object ifHas(ArrayRef<StringRef> keys, json::Object then) {
   return json::Object{{"if", json::Object{{"required", json::Array(keys)}}},

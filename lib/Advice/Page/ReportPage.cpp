@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The page, with a placeholder for each of the two JSON texts.
+/// The page, with a mark where each of the two JSON texts goes.
 static constexpr StringLiteral kPage =
 #include "page.html.inc"
     ;

@@ -6,7 +6,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
-#include <ATen/ops/as_strided.h>
 #include <ATen/ops/empty.h>
 #include <sstream>
 #include <torch/csrc/jit/api/compilation_unit.h>
