@@ -40,7 +40,7 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 cp -r runtime "$pack/"
 cp "$kernels"/*.ptx "$kernels"/*.fatbin "$pack/runtime/lib/cuda/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
-cp -r tools/tp-run tools/StandardStreams.h tools/Usage.h "$pack/tools/"
+cp -r tools/tp-run tools/*.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"
 cp benchmarks/llama_block.py benchmarks/ncu_table.py "$pack/benchmarks/"
 mkdir -p "$pack/prebuilt"
