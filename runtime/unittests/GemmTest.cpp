@@ -454,28 +454,39 @@ TEST_P(GemmTest, RowsDontDependOnEachOther) {
     GTEST_SKIP() << "OpenBLAS has f64";
   constexpr int64_t m = 101, n = 200, k = 501;
   int64_t width = byteWidth(GetParam());
-  Elements a(GetParam(), m * k), b(GetParam(), k * n);
+  Elements a(GetParam(), m * k), b(GetParam(), k * n), bias(GetParam(), n),
+      addend(GetParam(), m * n);
   std::mt19937 generator(5);
-  a.randomize(generator);
-  b.randomize(generator);
+  for (Elements *elements : {&a, &b, &bias, &addend})
+    elements->randomize(generator);
   LoneRank run;
   run.rank.gemm.setConstants(makeConstants({b.getBytes()}, 1 << 20));
-  auto multiply = [&](int64_t first, int64_t rows) {
-    tprt_gemm_args args = makeArgs({GetParam(), 1, 1, rows, n, k});
-    args.activation = TPRT_GELU;
-    std::vector<std::byte> result(rows * n * width);
-    EXPECT_EQ(tprt_gemm(&run.rank, &args, a.data() + first * k * width,
-                        b.data(), result.data(), nullptr, nullptr, nullptr),
+  for (bool hasBias : {false, true})
+    for (bool hasAddend : {false, true})
+      for (auto activation : {TPRT_NO_ACTIVATION, TPRT_RELU, TPRT_GELU}) {
+        auto multiply = [&](int64_t first, int64_t rows) {
+          tprt_gemm_args args = makeArgs({GetParam(), 1, 1, rows, n, k});
+          args.activation = activation;
+          args.addend_row = n;
+          std::vector<std::byte> result(rows * n * width);
+          EXPECT_EQ(
+              tprt_gemm(&run.rank, &args, a.data() + first * k * width,
+                        b.data(), result.data(),
+                        hasBias ? bias.data() : nullptr,
+                        hasAddend ? addend.data() + first * n * width : nullptr,
+                        nullptr),
               TPRT_OK);
-    return result;
-  };
-  std::vector<std::byte> all = multiply(0, m);
-  for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13})
-    for (int64_t first : {0, 10, 88}) {
-      std::vector<std::byte> some = multiply(first, rows);
-      EXPECT_TRUE(std::equal(some.begin(), some.end(), &all[first * n * width]))
-          << rows << " rows";
-    }
+          return result;
+        };
+        std::vector<std::byte> all = multiply(0, m);
+        for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 12, 13, 17, 33})
+          for (int64_t first : {0, 10, 68}) {
+            std::vector<std::byte> some = multiply(first, rows);
+            EXPECT_TRUE(
+                std::equal(some.begin(), some.end(), &all[first * n * width]))
+                << rows << " rows";
+          }
+      }
 }
 
 /// Ranks of several sessions, with numbers of threads of their own, at once.

@@ -69,6 +69,7 @@ struct GemmChoices {
   std::vector<GemmChoice> products;   ///< with a choice, most work first
   std::string file;                   ///< where they are kept; may be empty
   std::string note;                   ///< problem with the file; may be empty
+  std::string instructionSet;         ///< of tiles, as TPRT_MAX_ISA names it
 
   /// The library for a product; tiles if nothing was chosen.
   TPRT_API GemmLibrary get(const Product &product) const;
@@ -83,7 +84,7 @@ struct GemmChoices {
 /// measure. A file that can't be read, or that is for other machines, versions
 /// or numbers of threads, isn't an error: `note` says so, and the file is
 /// completed or replaced. Throws an input error if `options.library` isn't
-/// installed.
+/// installed, or if TPRT_MAX_ISA names no instruction set.
 TPRT_API GemmChoices chooseGemms(const Manifest &manifest,
                                  const GemmOptions &options, int numThreads,
                                  bool mayMeasure = true);

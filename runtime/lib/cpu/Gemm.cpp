@@ -32,7 +32,7 @@ using namespace tprt;
 /// enough that this costs little compared to the product, and small enough that
 /// the blocks of a usual k stay in the caches.
 static constexpr int64_t blockColumns = 512;
-static constexpr int64_t blockRows = 96;
+static constexpr int64_t blockRows = 256;
 
 /// With fewer rows, packing B costs more than OpenBLAS's disadvantage.
 static constexpr int64_t minRowsToPack = 4;

@@ -6,6 +6,7 @@
 #include "cpu/Gemm.h"
 #include "cpu/GemmChoiceFile.h"
 #include "cpu/OneDnn.h"
+#include "cpu/TileSets.h"
 #include "tprt/Tensor.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ std::optional<GemmLibrary> tprt::parseGemmLibrary(std::string_view name) {
 std::optional<std::string> tprt::getVersion(GemmLibrary library) {
   switch (library) {
   case GemmLibrary::Tiles:
-    return TPRT_VERSION;
+    return TPRT_VERSION " " + std::string(getInstructionSetName());
   case GemmLibrary::OpenBlas:
     return std::string(openblas_get_config()) + " " + openblas_get_corename();
   default:
@@ -317,6 +318,7 @@ GemmChoices tprt::chooseGemms(const Manifest &manifest,
                               bool mayMeasure) {
   GemmChoices choices;
   choices.library = options.library;
+  choices.instructionSet = getInstructionSetName();
   if (options.library) {
     if (!getVersion(*options.library))
       throw inputError("products can't be computed by " +

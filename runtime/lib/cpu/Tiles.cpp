@@ -5,320 +5,27 @@
 
 #include "cpu/Activation.h"
 #include "cpu/Panels.h"
+#include "cpu/TileSets.h"
 #include "support/Division.h"
+#include "support/Multiversion.h"
 
-#include <array>
-#include <cstring>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
+#include <algorithm>
+#include <utility>
 
 using namespace tprt;
 
-/// Rows of A per block. A block of A has to stay in the second-level cache.
+/// The most rows of A per block, which has to stay in the second-level cache.
 static constexpr int64_t blockRows = 264;
+
+/// Rows of A that are a multiple of this apart share few sets of the first-level
+/// cache, and push each other out.
+static constexpr int64_t crowdedStride = 1024;
+
+/// What keeps the rows of a copy from that, in elements of 16 bits.
+static constexpr int64_t rowPadding = 32;
 
 /// The size up to which B stays in the second-level cache while A is read.
 static constexpr int64_t maxKeptBytes = 1 << 19;
-
-namespace {
-
-/// A block of A as tiles read it; strides count bytes. A step covers as many
-/// adjacent terms as a panel has rows beside each other.
-struct Left {
-  const std::byte *data;
-  int64_t row, step;
-};
-
-/// One tile: rows x columns elements of C = left * panel, over `steps` steps,
-/// with the scale, the biases, the addend and, if it is relu, the activation of
-/// `epilogue`, whose bias is as wide as the tile. Without a scale, the sums
-/// start from the bias.
-template <typename S>
-struct Tile {
-  using T = SumOf<S>;
-  int64_t steps;
-  Left left;
-  const S *panel;
-  Epilogue<T> epilogue;
-  T *c;
-  int64_t rowC;
-  /// For a tile of several panels: the elements from one to the next, and from
-  /// an element that is read to one that is to be prefetched.
-  int64_t nextPanel = 0, ahead = 0;
-};
-
-template <typename S>
-using TileFunction = void (*)(const Tile<S> &tile);
-
-} // namespace
-
-static constexpr int maxTileRows = 12;
-
-/// The largest number of rows, in one tile, that several panels are multiplied
-/// by at once. Memory then limits the time, and is read faster in several
-/// streams.
-static constexpr int maxLowRows = 6;
-static constexpr int maxPanels = 4;
-
-/// How many panels a low tile multiplies, where registers have room for
-/// `tileRows` rows of one panel.
-static constexpr int countPanels(int rows, int tileRows) {
-  return std::clamp(tileRows / std::max(rows, 1), 1, maxPanels);
-}
-
-namespace {
-
-/// The tiles of one instruction set, by their number of rows; tiles of half a
-/// panel's columns; tiles of several panels; and the function that packs `given`
-/// columns of B for them.
-template <typename S>
-struct TileSet {
-  int64_t rows, columns;
-  bool widensLeft; ///< A is converted to the type of the sums
-  std::array<TileFunction<S>, maxTileRows + 1> functions, narrowFunctions;
-  std::array<TileFunction<S>, maxLowRows + 1> lowFunctions;
-  void (*packPanel)(Matrix<const S> source, int64_t k, int64_t given, S *panel);
-
-  bool hasLowTile(int64_t height) const {
-    return height <= std::min<int64_t>(maxLowRows, rows);
-  }
-};
-
-} // namespace
-
-/// A vector in a register, and one in memory, which needs no alignment.
-template <typename T, int bytes>
-struct Vectors {
-  typedef T Register __attribute__((vector_size(bytes)));
-  typedef T Memory
-      __attribute__((vector_size(bytes), aligned(alignof(T)), may_alias));
-};
-
-/// A loop over the sums of a tile. It is unrolled early, so that they stay in
-/// registers.
-#define TPRT_FOR_SUMS(I, V)                                                    \
-  _Pragma("GCC unroll 12") for (int I = 0; I < rows; ++I)                      \
-      _Pragma("GCC unroll 12") for (int V = 0; V < numVectors; ++V)
-
-template <int rows, int numVectors, typename Vector, typename S>
-TPRT_INLINE void startSums(const Tile<S> &tile,
-                           Vector (&sums)[rows][numVectors]) {
-  using T = SumOf<S>;
-  using Memory = typename Vectors<T, sizeof(Vector)>::Memory;
-  constexpr int width = sizeof(Vector) / sizeof(T);
-  const Epilogue<T> &epilogue = tile.epilogue;
-  const T *init = epilogue.bias;
-  const T *rowInit = epilogue.rowScale ? nullptr : epilogue.rowBias;
-  TPRT_FOR_SUMS(i, v) {
-    sums[i][v] = init      ? *reinterpret_cast<const Memory *>(init + v * width)
-                 : rowInit ? Vector{} + rowInit[i]
-                           : Vector{};
-  }
-  // C and the addend may be in memory, and have time to arrive.
-  for (int i = 0; i < rows; ++i)
-    for (int at = 0; at < numVectors * width; at += 64 / sizeof(T)) {
-      __builtin_prefetch(tile.c + i * tile.rowC + at, /*write*/ 1);
-      if (epilogue.addend)
-        __builtin_prefetch(epilogue.addend + i * epilogue.rowAddend + at);
-    }
-}
-
-template <int rows, int numVectors, typename Vector, typename S>
-TPRT_INLINE void storeSums(const Tile<S> &tile,
-                           Vector (&sums)[rows][numVectors]) {
-  using T = SumOf<S>;
-  using Memory = typename Vectors<T, sizeof(Vector)>::Memory;
-  constexpr int width = sizeof(Vector) / sizeof(T);
-  const Epilogue<T> &epilogue = tile.epilogue;
-  const T *rowScale = epilogue.rowScale, *rowBias = epilogue.rowBias;
-  if (rowScale) {
-    TPRT_FOR_SUMS(i, v) {
-      sums[i][v] = sums[i][v] * rowScale[i] + (rowBias ? rowBias[i] : T(0));
-    }
-  }
-  if (const T *addend = epilogue.addend) {
-    TPRT_FOR_SUMS(i, v) {
-      sums[i][v] += *reinterpret_cast<const Memory *>(
-          addend + i * epilogue.rowAddend + v * width);
-    }
-  }
-  if (epilogue.activation == TPRT_RELU) {
-    TPRT_FOR_SUMS(i, v) {
-      sums[i][v] = sums[i][v] <= 0 ? Vector{} : sums[i][v]; // NaN stays
-    }
-  }
-  TPRT_FOR_SUMS(i, v) {
-    *reinterpret_cast<Memory *>(tile.c + i * tile.rowC + v * width) =
-        sums[i][v];
-  }
-}
-
-#undef TPRT_FOR_SUMS
-
-/// Loads a vector's elements of one step, widened, one vector for each row.
-template <typename Vector, typename S>
-TPRT_INLINE void loadStep(const S *from, Vector (&rows)[panelTerms<S>]) {
-  using Memory = typename Vectors<SumOf<S>, sizeof(Vector)>::Memory;
-  constexpr int width = sizeof(Vector) / sizeof(SumOf<S>);
-  if constexpr (std::is_same_v<S, BFloat16>) {
-    using Words = Vectors<uint32_t, sizeof(Vector)>;
-    typename Words::Register pairs =
-        *reinterpret_cast<const typename Words::Memory *>(from);
-    rows[0] = reinterpret_cast<Vector>(pairs << 16);
-    rows[1] = reinterpret_cast<Vector>(pairs & 0xffff0000);
-  } else if constexpr (std::is_same_v<S, Half>) {
-    typedef Half Halves
-        __attribute__((vector_size(width * 2), aligned(2), may_alias));
-    rows[0] = __builtin_convertvector(*reinterpret_cast<const Halves *>(from),
-                                      Vector);
-  } else {
-    rows[0] = *reinterpret_cast<const Memory *>(from);
-  }
-}
-
-/// A tile of the first `numVectors` vectors of `panels` panels, which have
-/// `panelVectors`.
-template <typename S, int bytes, int panelVectors, int rows, int panels,
-          int numVectors>
-TPRT_INLINE void multiplyTile(Tile<S> tile) {
-  using T = SumOf<S>;
-  using Vector = typename Vectors<T, bytes>::Register;
-  constexpr int terms = panelTerms<S>, all = numVectors * panels;
-  constexpr int width = bytes / sizeof(T) * terms;
-  Vector sums[rows][all];
-  startSums(tile, sums);
-  for (int64_t p = 0; p < tile.steps; ++p) {
-    Vector right[all][terms];
-    for (int v = 0; v < all; ++v) {
-      const S *from = tile.panel + v / numVectors * tile.nextPanel +
-                      (p * panelVectors + v % numVectors) * width;
-      if constexpr (panels > 1)
-        __builtin_prefetch(from + tile.ahead, 0, 2);
-      loadStep(from, right[v]);
-    }
-    for (int i = 0; i < rows; ++i) {
-      auto *left = reinterpret_cast<const T *>(
-          tile.left.data + i * tile.left.row + p * tile.left.step);
-      for (int t = 0; t < terms; ++t)
-        for (int v = 0; v < all; ++v)
-          sums[i][v] += left[t] * right[v][t];
-    }
-  }
-  storeSums(tile, sums);
-}
-
-/// The tiles of an instruction set: registers for rows * vectors sums, for a
-/// row of the panel, and for an element of A.
-#define TPRT_TILES(NAME, TARGET, BYTES, VECTORS, ROWS)                         \
-  namespace {                                                                  \
-  struct NAME {                                                                \
-    static constexpr int tileRows = ROWS, tileVectors = VECTORS;               \
-    static constexpr int tileBytes = BYTES * VECTORS;                          \
-    template <typename S>                                                      \
-    static constexpr bool widensLeft = sizeof(S) < sizeof(SumOf<S>);           \
-    template <typename S, int rows, int panels, int vectors>                   \
-    TARGET static void multiply(const Tile<S> &tile) {                         \
-      multiplyTile<S, BYTES, VECTORS, rows, panels, vectors>(tile);            \
-    }                                                                          \
-    template <typename S>                                                      \
-    TARGET static void pack(Matrix<const S> source, int64_t k, int64_t given,  \
-                            S *panel) {                                        \
-      packPanel<S, tileBytes / sizeof(SumOf<S>)>(source, k, given, panel);     \
-    }                                                                          \
-  };                                                                           \
-  }
-
-TPRT_TILES(Generic, , 16, 2, 4)
-#if defined(__x86_64__)
-TPRT_TILES(Avx2, __attribute__((target("avx2,fma,f16c"))), 32, 2, 6)
-TPRT_TILES(Avx512, __attribute__((target("avx512f"))), 64, 2, 12)
-
-namespace {
-/// Tiles of bf16 that multiply pairs of elements without widening them.
-struct Avx512Bf16 : Avx512 {
-  template <typename S>
-  static constexpr bool widensLeft = false;
-  template <typename S, int rows, int panels, int numVectors>
-  __attribute__((target("avx512f,avx512bf16"))) static void
-  multiply(const Tile<S> &given) {
-    const Tile<S> tile = given; // which stores to C don't change
-    using Vector = Vectors<float, 64>::Register;
-    using Pairs = Vectors<uint32_t, 64>::Register;
-    using PairsInMemory = Vectors<uint32_t, 64>::Memory;
-    constexpr int all = numVectors * panels, width = 32;
-    Vector sums[rows][all];
-    startSums(tile, sums);
-    for (int64_t p = 0; p < tile.steps; ++p) {
-      Pairs right[all];
-      for (int v = 0; v < all; ++v) {
-        const S *from = tile.panel + v / numVectors * tile.nextPanel +
-                        (p * tileVectors + v % numVectors) * width;
-        if constexpr (panels > 1)
-          __builtin_prefetch(from + tile.ahead, 0, 2);
-        right[v] = *reinterpret_cast<const PairsInMemory *>(from);
-      }
-      for (int i = 0; i < rows; ++i) {
-        uint32_t left;
-        std::memcpy(&left,
-                    tile.left.data + i * tile.left.row + p * tile.left.step,
-                    sizeof(left));
-        for (int v = 0; v < all; ++v)
-          sums[i][v] = _mm512_dpbf16_ps(
-              sums[i][v], reinterpret_cast<__m512bh>(Pairs{} + left),
-              reinterpret_cast<__m512bh>(right[v]));
-      }
-    }
-    storeSums(tile, sums);
-  }
-};
-} // namespace
-#endif
-
-template <typename S, typename Set>
-static TileSet<S> makeTiles() {
-  TileSet<S> set{Set::tileRows,
-                 Set::tileBytes / sizeof(SumOf<S>),
-                 Set::template widensLeft<S>,
-                 {},
-                 {},
-                 {},
-                 Set::template pack<S>};
-  constexpr int vectors = Set::tileVectors;
-  [&]<int... i>(std::integer_sequence<int, i...>) {
-    ((set.functions[i + 1] = Set::template multiply<S, i + 1, 1, vectors>),
-     ...);
-    ((set.narrowFunctions[i + 1] =
-          Set::template multiply<S, i + 1, 1, vectors / 2>),
-     ...);
-  }(std::make_integer_sequence<int, Set::tileRows>());
-  [&]<int... i>(std::integer_sequence<int, i...>) {
-    ((set.lowFunctions[i + 1] =
-          Set::template multiply<S, i + 1, countPanels(i + 1, Set::tileRows),
-                                 vectors>),
-     ...);
-  }(std::make_integer_sequence<int, maxLowRows>());
-  return set;
-}
-
-template <typename S>
-static const TileSet<S> &getTiles() {
-  static const TileSet<S> tiles = [] {
-#if defined(__x86_64__)
-    if constexpr (std::is_same_v<S, BFloat16>)
-      if (__builtin_cpu_supports("avx512bf16"))
-        return makeTiles<S, Avx512Bf16>();
-    if (__builtin_cpu_supports("avx512f"))
-      return makeTiles<S, Avx512>();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("f16c"))
-      return makeTiles<S, Avx2>();
-#endif
-    return makeTiles<S, Generic>();
-  }();
-  return tiles;
-}
 
 template <typename S>
 int64_t tprt::getPanelColumns() {
@@ -388,7 +95,8 @@ struct BlockProduct {
   TPRT_INLINE void multiplyAt(TileFunction<S> function, int64_t top,
                               int64_t rows, int64_t j, int64_t given,
                               int64_t columns, int64_t ahead) const {
-    Tile<S> tile{padDepth<S>(depth) / panelTerms<S>,
+    Tile<S> tile{rows,
+                 padDepth<S>(depth) / panelTerms<S>,
                  {a.data + top * a.row, a.row, a.step},
                  b.at(begin, j).data,
                  epilogue.at(top, j),
@@ -410,7 +118,7 @@ struct BlockProduct {
 
   /// One tile of rows: each reads several panels, which come from memory.
   void multiplyLow() const {
-    int64_t numPanels = countPanels(height, tiles.rows);
+    int64_t numPanels = tiles.lowPanels[height];
     const int64_t size = padDepth<S>(depth) * tiles.columns;
     const int64_t nextPanel = padDepth<S>(b.rows) * tiles.columns;
     // What is read after these panels' terms: their next ones, or those of the
@@ -464,12 +172,39 @@ struct BlockProduct {
 
 } // namespace
 
+/// Copies a rows x columns matrix that is stored by columns, `next` elements
+/// apart, to rows that are `row` elements apart.
+TPRT_MULTIVERSION static void transposeHalves(int64_t rows, int64_t columns,
+                                              const uint16_t *source,
+                                              int64_t next, uint16_t *to,
+                                              int64_t row) {
+  constexpr int width = 16;
+  typedef uint16_t Vector __attribute__((vector_size(2 * width)));
+  typedef uint16_t Unaligned
+      __attribute__((vector_size(2 * width), aligned(2), may_alias));
+  const int64_t wholeRows = rows / width * width;
+  const int64_t wholeColumns = columns / width * width;
+  for (int64_t i = 0; i < wholeRows; i += width)
+    for (int64_t j = 0; j < wholeColumns; j += width) {
+      Vector square[width];
+      for (int v = 0; v < width; ++v)
+        square[v] =
+            *reinterpret_cast<const Unaligned *>(source + (j + v) * next + i);
+      transpose<width / 2>(square, std::make_integer_sequence<int, width>());
+      for (int v = 0; v < width; ++v)
+        *reinterpret_cast<Unaligned *>(to + (i + v) * row + j) = square[v];
+    }
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = i < wholeRows ? wholeColumns : 0; j < columns; ++j)
+      to[i * row + j] = source[j * next + i];
+}
+
 /// Copies a block of A in the form that tiles read, with elements of type L.
 template <typename L, typename S>
 static Left copyLeft(Matrix<const S> a, int64_t height, int64_t depth,
-                     L *block) {
+                     bool byRows, L *block) {
   constexpr int64_t terms = panelTerms<S>, element = sizeof(L);
-  const int64_t padded = padDepth<S>(depth);
+  const int64_t padded = padDepth<S>(depth) + (byRows ? rowPadding : 0);
   auto copy = [&](const S *from, int64_t count, L *to) {
     if constexpr (std::is_same_v<L, S>)
       std::copy_n(from, count, to);
@@ -477,7 +212,8 @@ static Left copyLeft(Matrix<const S> a, int64_t height, int64_t depth,
       convertToF32(std::is_same_v<S, Half> ? Dtype::F16 : Dtype::BF16, from, to,
                    count);
   };
-  if (a.row == 1 && a.col != 1) {
+  const bool isByColumns = a.row == 1 && a.col != 1;
+  if (isByColumns && !byRows) {
     // Elements of a tile share cache lines and pages.
     for (int64_t p = 0; p < padded; ++p) {
       L *to = block + p / terms * terms * height + p % terms;
@@ -490,11 +226,16 @@ static Left copyLeft(Matrix<const S> a, int64_t height, int64_t depth,
     return {reinterpret_cast<std::byte *>(block), terms * element,
             height * terms * element};
   }
+  const bool isTransposed =
+      isByColumns && std::is_same_v<L, S> && sizeof(S) == sizeof(uint16_t);
+  if (isTransposed)
+    transposeHalves(height, depth, reinterpret_cast<const uint16_t *>(a.data),
+                    a.col, reinterpret_cast<uint16_t *>(block), padded);
   for (int64_t i = 0; i < height; ++i) {
     L *row = block + i * padded;
     if (a.col == 1)
       copy(a.from(i, 0), depth, row);
-    else
+    else if (!isTransposed)
       for (int64_t p = 0; p < depth; ++p)
         row[p] = castElement<L>(a.at(i, p));
     std::fill(row + depth, row + padded, L{});
@@ -509,10 +250,11 @@ template <typename S>
 multiplyCopied(const TileSet<S> &tiles, int64_t height, int64_t n,
                int64_t begin, int64_t depth, Matrix<const S> a, Packed<S> b,
                SumOf<S> *c, int64_t rowC, const Epilogue<SumOf<S>> &epilogue) {
-  alignas(64) SumOf<S> block[blockRows * sumDepth];
+  alignas(64) SumOf<S> block[blockRows * (sumDepth + rowPadding)];
   Left left = tiles.widensLeft
-                  ? copyLeft(a, height, depth, block)
-                  : copyLeft(a, height, depth, reinterpret_cast<S *>(block));
+                  ? copyLeft(a, height, depth, tiles.readsRows, block)
+                  : copyLeft(a, height, depth, tiles.readsRows,
+                             reinterpret_cast<S *>(block));
   BlockProduct<S>{tiles, height, n, begin, depth, left, b, c, rowC, epilogue}
       .multiply();
 }
@@ -539,7 +281,9 @@ static void multiplyRows(const TileSet<S> &tiles, int64_t height, int64_t n,
     constexpr int64_t terms = panelTerms<S>, element = sizeof(S);
     bool isByColumns = a.row == 1 && a.col != 1;
     bool isUsable = !tiles.widensLeft && !isByColumns &&
-                    (terms == 1 || (a.col == 1 && depth % terms == 0));
+                    (terms == 1 || (a.col == 1 && depth % terms == 0)) &&
+                    !(tiles.readsRows && height > maxLowRows &&
+                      a.row * element % crowdedStride == 0);
     if (isUsable)
       BlockProduct<S>{tiles,
                       height,
@@ -569,14 +313,14 @@ void tprt::multiplyPacked(int64_t m, int64_t n, int64_t k, Matrix<const S> a,
   const TileSet<S> &tiles = getTiles<S>();
   if (tiles.hasLowTile(m)) {
     // Each panel is read from its beginning to its end.
-    int64_t columns = countPanels(m, tiles.rows) * tiles.columns;
+    int64_t columns = tiles.lowPanels[m] * tiles.columns;
     for (int64_t j = 0; j < n; j += columns)
       multiplyRows(tiles, m, std::min(columns, n - j), k, a, b.at(0, j), c + j,
                    rowC, epilogue.at(0, j));
     return;
   }
   // Every block reads all of B, so there are few blocks, of about equal height.
-  int64_t numBlocks = divideCeil(m, blockRows);
+  int64_t numBlocks = divideCeil(m, blockRows / tiles.rows * tiles.rows);
   for (int64_t i = 0; i < numBlocks; ++i) {
     int64_t top = m * i / numBlocks;
     int64_t height = m * (i + 1) / numBlocks - top;

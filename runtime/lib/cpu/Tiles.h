@@ -8,16 +8,17 @@
 // cache, a block of A in the second.
 //
 // f16 and bf16 are packed as they are, and their sums are f32. They are widened
-// in registers. Where the CPU has AVX512-BF16, bf16 isn't: vdpbf16ps adds two
-// products at a time, in twice the rate of f32. So panels of bf16 hold pairs of
-// rows, whose elements alternate.
+// in registers. Where the CPU has AVX512-BF16 or AMX, bf16 isn't: vdpbf16ps and
+// tdpbf16ps add two products at a time, at twice and sixteen times the rate of
+// f32. So panels of bf16 hold pairs of rows, whose elements alternate.
 //
 // Each element of C is one sum, in the order of k, regardless of how many rows
 // are multiplied at a time. It depends neither on m, nor on its row's position,
 // nor on the width of the CPU's vectors. It does depend on whether the CPU has
 // fused multiply-adds. For bf16 it also depends on whether the CPU has
-// AVX512-BF16, which adds the second product of a pair first, and takes
-// denormal numbers as 0.
+// AVX512-BF16, which adds the second product of a pair first, or AMX, which adds
+// up the first and the second products of 16 pairs apart. Both take denormal
+// numbers as 0.
 //
 //===----------------------------------------------------------------------===//
 

@@ -201,7 +201,9 @@ static json toJson(const GemmChoices &choices) {
                         {"library", toString(choice.library)},
                         {"seconds", std::move(seconds)}});
   }
-  json object = {{"file", choices.file}, {"products", std::move(products)}};
+  json object = {{"instruction_set", choices.instructionSet},
+                 {"file", choices.file},
+                 {"products", std::move(products)}};
   if (choices.library)
     object["library"] = toString(*choices.library);
   if (!choices.note.empty())
