@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Text generation: a Llama-style decoder of 134 million parameters on two ranks beside transformers' `generate()`, eager and
-compiled with a static cache, and beside what the machine's memory and its matrix products allow.
+compiled with a static cache, beside llama.cpp where llama-cpp-python and gguf are installed (requirements-peers.txt), and beside what
+the machine's memory and its matrix products allow.
 
 A decoding step reads one token behind 512 others. The sides take turns, and a figure is the median over the rounds of each
 round's median. Exits with 1 where a row misses its goal, or where tokens differ."""
 
 import argparse
+import ctypes
+import importlib.util
 import statistics
 import sys
 import time
@@ -60,6 +63,87 @@ class Transformers:
         self.generate(1 + tokens)
         end = time.perf_counter()
         return first - start, ((end - first) - (first - start)) / tokens
+
+
+def write_gguf(model, path):
+    """The file that llama.cpp reads, with the precision of the model's matrices."""
+    import gguf
+
+    config = model.config
+    heads = config.num_attention_heads
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_rope_dimension_count(config.hidden_size // heads)
+    writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_tokenizer_model("no_vocab")
+    names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output", "self_attn.q_proj": "attn_q",
+             "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate",
+             "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm"}
+    for name, value in model.state_dict().items():
+        part, data = name.removesuffix(".weight"), value.float().numpy()
+        prefix = ""
+        if part.startswith("model.layers."):
+            _, _, layer, part = part.split(".", 3)
+            prefix = f"blk.{layer}."
+        if names[part] in ("attn_q", "attn_k"):  # rotates neighbours, not halves
+            data = data.reshape(heads, 2, -1, data.shape[1]).swapaxes(1, 2).reshape(data.shape)
+        kind = gguf.GGMLQuantizationType.BF16 if value.dtype == torch.bfloat16 and value.ndim > 1 else gguf.GGMLQuantizationType.F32
+        writer.add_tensor(f"{prefix}{names[part]}.weight", gguf.quants.quantize(data, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+class LlamaCpp:
+    """llama.cpp, by the functions that its Python package binds."""
+
+    def __init__(self, model, arguments, precision):
+        import llama_cpp
+
+        self.api, self.ids, self.vocabulary = llama_cpp, arguments.ids[0].tolist(), arguments.vocabulary
+        path = arguments.out / f"{precision}.gguf"
+        write_gguf(model, path)
+        self.llama = llama_cpp.Llama(str(path), n_ctx=2 * arguments.prompt, n_batch=arguments.prompt, n_ubatch=arguments.prompt,
+                                     n_threads=RANKS, n_threads_batch=RANKS, verbose=False)
+
+    def decode(self, tokens):
+        """The most likely next token, and the seconds that it took."""
+        start = time.perf_counter()
+        batch = self.api.llama_batch_get_one((self.api.llama_token * len(tokens))(*tokens), len(tokens))
+        if self.api.llama_decode(self.llama.ctx, batch):
+            sys.exit("error: llama_decode failed")
+        logits = self.api.llama_get_logits_ith(self.llama.ctx, -1)
+        best = int(np.ctypeslib.as_array(ctypes.cast(logits, ctypes.POINTER(ctypes.c_float)), (self.vocabulary,)).argmax())
+        return best, time.perf_counter() - start
+
+    def run(self, count):
+        self.api.llama_memory_clear(self.api.llama_get_memory(self.llama.ctx), True)
+        token, first = self.decode(self.ids)
+        tokens, seconds = [token], []
+        while len(tokens) < count:
+            token, elapsed = self.decode(tokens[-1:])
+            tokens.append(token)
+            seconds.append(elapsed)
+        return tokens, first, seconds
+
+    def generate(self, count):
+        return self.run(count)[0]
+
+    def time(self, tokens):
+        _, first, seconds = self.run(1 + tokens)
+        return first, statistics.median(seconds)
+
+
+def has_llama_cpp():
+    return all(importlib.util.find_spec(name) for name in ("llama_cpp", "gguf"))
 
 
 class Compiled:
@@ -126,6 +210,10 @@ def measure(precision, arguments, table):
     sides = {"ours": Compiled(decoder, arguments), "eager": Transformers(model, arguments)}
     if not arguments.no_compile:
         sides["compiled"] = Transformers(make_model(arguments, DTYPES[precision]), arguments, compiled=True)
+    if has_llama_cpp():
+        sides["llama.cpp"] = LlamaCpp(model, arguments, precision)
+    else:
+        print("note: no rows of llama.cpp: llama-cpp-python and gguf aren't installed")
     tokens = {name: side.generate(1 + arguments.tokens) for name, side in sides.items()}
     # In bf16 PyTorch rounds at other places, so the most likely token may be another one.
     if precision == "f32" and any(each != tokens["ours"] for each in tokens.values()):
@@ -140,7 +228,8 @@ def measure(precision, arguments, table):
             next_[name].append(token)
         memory.append(measure_bandwidth(size))
         gemm.append(statistics.median(products.time() for _ in range(3)))
-    for name, title, goal in (("eager", "transformers, eager", 0.25), ("compiled", "transformers, compiled, static cache", 0.75)):
+    for name, title, goal in (("eager", "transformers, eager", 0.25), ("compiled", "transformers, compiled, static cache", 0.75),
+                              ("llama.cpp", "llama.cpp", 1.0)):
         if name in sides:
             table.print_row(f"a token, {precision}: {title}", next_[name], next_["ours"], goal)
     table.print_row(f"a token, {precision}: weights ÷ memory bandwidth", memory, next_["ours"], 1.15)

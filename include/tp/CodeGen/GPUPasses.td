@@ -82,8 +82,8 @@ def MapKernelsToGPU : Pass<"tp-map-kernels-to-gpu", "::mlir::ModuleOp"> {
       nest whose iterations write disjoint elements is spread over threads.
 
     Sums are computed in the same order on every run. `tprt.check_index` becomes a kernel that
-    reports to the rank's error record; the error's text is entry `site` of the module's attribute
-    `tprt.sites`. A store of a number into a buffer by the program becomes `tprt.fill`.
+    reports to the rank's error record; the number of the error's text is a `tprt.site`. A store of a
+    number into a buffer by the program becomes `tprt.fill`.
 
     ```mlir
     func.call @kernel_0(%a, %b) : (memref<1024xf32>, memref<1024xf32>) -> ()

@@ -185,17 +185,16 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     fewest values are needed later. Reshapes, transposes and slices move to the ops that read them,
     and so do integers that depend on no input, such as the indices of elements, so that no function
     stores what they give. A constant that differs between the calls, such as the stream of a
-    dropout's random numbers, is an argument. An error about an index names the module of its call.
+    dropout's random numbers, is an argument; on a device so is one that the runtime reads, such as
+    a mask. An error about an index names the module of its call.
 
-    Not outlined are
-
-    - ops with regions that use outer values, tensors without elements, and sequences at whose end a
-      collective runs;
-    - programs for CUDA devices. Their equal kernels are one anyway (`tp-outline-kernels`), and
-      their host code only calls the runtime.
+    Not outlined are ops with regions that use outer values, tensors without elements, and sequences
+    at whose end a collective runs.
   }];
   let options = [Option<"minSaved", "min-saved", "unsigned", /*default=*/"192",
-                        "Outline ops only if this many aren't compiled again">];
+                        "Outline ops only if this many aren't compiled again">,
+                 Option<"onDevice", "on-device", "bool", /*default=*/"false",
+                        "The program runs on a CUDA device">];
   let statistics = [Statistic<"numOutlined", "outlined", "Sequences that became calls">];
   let dependentDialects = [
     "::mlir::bufferization::BufferizationDialect", "::mlir::tensor::TensorDialect",

@@ -30,7 +30,9 @@ LogicalResult CallNumbers::extendTables(ModuleOp module) {
         counts.collectives =
             std::max(counts.collectives, collective.getId() + 1);
       if (auto check = dyn_cast<tprt::CheckIndexOp>(op))
-        addCheck(function, check);
+        addCheck(function, check, check.getWhat());
+      if (auto site = dyn_cast<tprt::SiteOp>(op))
+        addCheck(function, site, site.getWhat());
     });
     counts.texts = checksOf[function.getNameAttr()].size();
     SmallVector<BlockArgument> tables = getArguments(function, Role::Numbers);
@@ -56,10 +58,10 @@ LogicalResult CallNumbers::extendTables(ModuleOp module) {
 }
 
 /// The text of a check begins with the FQN of its op, if that has one.
-void CallNumbers::addCheck(func::FuncOp function, tprt::CheckIndexOp check) {
+void CallNumbers::addCheck(func::FuncOp function, Operation *check,
+                           StringRef what) {
   std::vector<Check> &checks = checksOf[function.getNameAttr()];
   places[check] = checks.size();
-  StringRef what = check.getWhat();
   for (const Origin &origin : getOrigins(check))
     if (!origin.fqn.empty() && what.starts_with((origin.fqn + ": ").str())) {
       checks.push_back(
@@ -73,9 +75,13 @@ int64_t CallNumbers::getText(tprt::CallOp call, const Check &check) {
   std::string text = check.rest;
   if (check.position >= 0)
     text = cast<StringAttr>(call.getOrigins()[check.position]).str() + text;
+  return getText(text);
+}
+
+int64_t CallNumbers::getText(StringRef text) {
   auto [entry, isNew] = textNumbers.try_emplace(text, texts.size());
   if (isNew)
-    texts.push_back(std::move(text));
+    texts.push_back(text.str());
   return entry->second;
 }
 
@@ -129,8 +135,18 @@ Value CallNumbers::getCollective(OpBuilder &b, Location loc, int64_t id) {
   return getNumber(b, loc, id, counts.offsets + counts.marks);
 }
 
+Value CallNumbers::getText(OpBuilder &b, Operation *check) {
+  return getNumber(b, check->getLoc(), places.lookup(check),
+                   counts.offsets + counts.marks + counts.collectives);
+}
+
 Value CallNumbers::getText(OpBuilder &b, tprt::CheckIndexOp check) {
-  return table ? getNumber(b, check.getLoc(), places.lookup(check),
-                           counts.offsets + counts.marks + counts.collectives)
-               : Value();
+  return table ? getText(b, check.getOperation()) : Value();
+}
+
+Value CallNumbers::getSite(OpBuilder &b, tprt::SiteOp site) {
+  return table ? getText(b, site.getOperation())
+               : arith::ConstantOp::create(
+                     b, site.getLoc(),
+                     b.getI32IntegerAttr(getText(site.getWhat())));
 }

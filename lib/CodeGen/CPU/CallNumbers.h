@@ -37,8 +37,9 @@ public:
   /// The number of the text of an index check; null in a program, where the
   /// text is that of the op.
   Value getText(OpBuilder &b, tprt::CheckIndexOp check);
+  Value getSite(OpBuilder &b, tprt::SiteOp site);
 
-  /// The texts that tables refer to, by number.
+  /// The texts that tables and sites refer to, by number.
   ArrayRef<std::string> getTexts() const { return texts; }
 
 private:
@@ -52,15 +53,17 @@ private:
   struct Counts {
     int64_t offsets = 0, marks = 0, collectives = 0, texts = 0;
   };
-  void addCheck(func::FuncOp function, tprt::CheckIndexOp check);
+  void addCheck(func::FuncOp function, Operation *check, StringRef what);
   int64_t getText(tprt::CallOp call, const Check &check);
+  int64_t getText(StringRef text);
+  Value getText(OpBuilder &b, Operation *check);
   LogicalResult check(tprt::CallOp call);
   static MemRefType getTableType(Builder &b, const Counts &counts);
   Value getNumber(OpBuilder &b, Location loc, int64_t number, int64_t first);
 
   DenseMap<StringAttr, Counts> countsOf; ///< by the function's name
   DenseMap<StringAttr, std::vector<Check>> checksOf;
-  DenseMap<Operation *, int64_t> places; ///< of checks in their function
+  DenseMap<Operation *, int64_t> places; ///< of checks and sites in a function
   std::vector<std::string> texts;
   llvm::StringMap<int64_t> textNumbers;
   Value table; ///< of the function; null in a program

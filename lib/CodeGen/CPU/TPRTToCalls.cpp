@@ -40,7 +40,11 @@ class ConvertTPRTToCalls
       return signalPassFailure();
     for (func::FuncOp program : getProgramFunctions(getOperation()))
       convert(b, program);
-    if (!numbers.getTexts().empty())
+    SmallVector<StringRef> texts(numbers.getTexts().begin(),
+                                 numbers.getTexts().end());
+    if (!getOperation().getOps<gpu::GPUModuleOp>().empty())
+      getOperation()->setAttr(kSitesAttr, b.getStrArrayAttr(texts));
+    else if (!texts.empty())
       buildTexts(b);
   }
 
@@ -84,6 +88,11 @@ class ConvertTPRTToCalls
       if (auto record = dyn_cast<tprt::ErrorRecordOp>(op)) {
         record.replaceAllUsesWith(
             call(b, op->getLoc(), TPRT_FUNCTION(tprt_error_record), {context}));
+        op->erase();
+        continue;
+      }
+      if (auto site = dyn_cast<tprt::SiteOp>(op)) {
+        site.replaceAllUsesWith(numbers.getSite(b, site));
         op->erase();
         continue;
       }

@@ -35,7 +35,6 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     Builder builder(&getContext());
-    sites.clear();
     checks.clear();
     OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
     kernels = gpu::GPUModuleOp::create(atEnd, module.getLoc(), "kernels");
@@ -43,7 +42,7 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
                     builder.getUnitAttr());
 
     llvm::MapVector<Operation *, GPUKernel> mapped; // by func.func
-    for (func::FuncOp program : getEntryPrograms(module)) {
+    for (func::FuncOp program : getProgramFunctions(module)) {
       SmallVector<Operation *> ops;
       program.walk([&](Operation *op) { ops.push_back(op); });
       for (Operation *op : ops) {
@@ -70,7 +69,6 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     }
     for (auto &[function, kernel] : mapped)
       function->erase();
-    module->setAttr(kSitesAttr, builder.getStrArrayAttr(sites));
 
     // Turn views into strides and offsets, and these into arithmetic.
     RewritePatternSet expand(&getContext());
@@ -108,8 +106,16 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
       return getRootBuffer(value).getDefiningOp<memref::GetGlobalOp>() !=
              nullptr;
     };
+    auto isTable = [](Value value) { // of what a call differs in
+      auto argument = dyn_cast<BlockArgument>(value);
+      auto function =
+          argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                   : nullptr;
+      return function &&
+             getRole(function, argument.getArgNumber()) == Role::Numbers;
+    };
     if (auto load = dyn_cast<memref::LoadOp>(op))
-      return isConstant(load.getMemRef());
+      return isConstant(load.getMemRef()) || isTable(load.getMemRef());
     if (isa_and_present<tprt::TPRTDialect>(op->getDialect()))
       return llvm::none_of(op->getOperands(), [&](Value operand) {
         return isa<MemRefType>(operand.getType()) && isConstant(operand);
@@ -437,13 +443,9 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
     if (isNew)
       it->second = createIndexCheck(
           kernels, "check_" + std::to_string(checks.size() - 1), op);
-    auto site = llvm::find(sites, op.getWhat());
-    if (site == sites.end())
-      site = sites.insert(sites.end(), op.getWhat());
     Value record = tprt::ErrorRecordOp::create(
         b, loc, LLVM::LLVMPointerType::get(b.getContext()));
-    Value number = arith::ConstantOp::create(
-        b, loc, b.getI32IntegerAttr(site - sites.begin()));
+    Value number = tprt::SiteOp::create(b, loc, op.getWhat());
     Value bound =
         arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(op.getBound()));
     it->second.launch(b, loc,
@@ -451,7 +453,6 @@ class MapKernelsToGPU : public tp::impl::MapKernelsToGPUBase<MapKernelsToGPU> {
   }
 
   gpu::GPUModuleOp kernels;
-  SmallVector<StringRef> sites;
   llvm::StringMap<GPUKernel> checks;
 };
 

@@ -70,8 +70,9 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
     pm.addPass(createConvertConvolutionToTPRT());
   pm.addPass(createCreateEntryPoint());
   pm.addPass(createConvertTPToTPRT());
-  if (!isForDevice)
-    pm.addPass(createOutlineRepeats());
+  OutlineRepeatsOptions outline;
+  outline.onDevice = isForDevice;
+  pm.addPass(createOutlineRepeats(outline));
   pm.addPass(createConvertAttentionToTPRT());
   if (!isForDevice)
     pm.addPass(createConvertRoutingToTPRT());

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/CodeGen/Passes.h"
@@ -92,8 +93,9 @@ DictionaryAttr getMeaning(Operation *op) {
 /// The ops of a program that calls may replace.
 class Outliner {
 public:
-  Outliner(func::FuncOp program, Value rank)
-      : program(program), rank(rank), builder(program.getContext()),
+  Outliner(func::FuncOp program, Value rank, bool onDevice)
+      : program(program), rank(rank), onDevice(onDevice),
+        builder(program.getContext()),
         symbols(program->getParentOfType<ModuleOp>()) {}
 
   /// Returns the number of sequences that became calls.
@@ -113,6 +115,7 @@ private:
 
   func::FuncOp program;
   Value rank;
+  bool onDevice;
   OpBuilder builder;
   SymbolTable symbols;
   std::vector<Operation *> ops;
@@ -124,10 +127,16 @@ private:
   OpClasses opClasses;
   DenseMap<std::pair<unsigned, Attribute>, unsigned> classesWithAttributes;
 
-  /// Whether a function has its own clone of what an op reads.
+  /// Whether a function has its own clone of what an op reads. On a device, what
+  /// the runtime reads is copied there, once for all calls.
   bool isOwnConstant(OpOperand &use) const {
-    return isCloned(use.get().getDefiningOp()) &&
-           !varyingConstants.contains(&use);
+    Operation *producer = use.get().getDefiningOp();
+    if (!isCloned(producer) || varyingConstants.contains(&use))
+      return false;
+    DenseElementsAttr values;
+    return !onDevice || !isTensor(use.get().getType()) ||
+           !matchPattern(producer, m_Constant(&values)) || values.isSplat() ||
+           countContractions(use.getOwner()) == 0;
   }
 
   unsigned getClass(Operation *op) {
@@ -560,7 +569,8 @@ private:
                           "first");
         return signalPassFailure();
       }
-      numOutlined += Outliner(program, ranks.front()).outline(minSaved);
+      numOutlined +=
+          Outliner(program, ranks.front(), onDevice).outline(minSaved);
       passBuffersToCalls(program);
     }
   }

@@ -35,7 +35,7 @@ complete -c tp-opt -l tp-map-kernels-to-gpu -d 'Spread kernels over the threads 
 complete -c tp-opt -l tp-multithread-kernels -x -a 'min-nanoseconds=' -d 'Let the runtime run large kernels in parts, on several threads'
 complete -c tp-opt -l tp-optimize-collectives -x -a 'bucket-bytes= bucket-gathers= fsdp-groups= memory-limit= sequence-parallel=' -d 'Remove, share and merge collectives, and replace them by cheaper ones'
 complete -c tp-opt -l tp-outline-kernels -x -a 'whole-only=' -d 'Move loops into kernels, and share equal kernels'
-complete -c tp-opt -l tp-outline-repeats -x -a 'min-saved=' -d 'Make ops that a program repeats one function'
+complete -c tp-opt -l tp-outline-repeats -x -a 'min-saved= on-device=' -d 'Make ops that a program repeats one function'
 complete -c tp-opt -l tp-overlap-collectives -x -a 'chunks=' -d 'Overlap collectives with computation'
 complete -c tp-opt -l tp-parallelize -x -a 'bucket-bytes= chunks= exhaustive-ops= explanation= forbid-implicit= gradients= html= latency-bytes= machine= memory= memory-limit= one-shot= overlap= plan= report= search-budget= sequence-parallel= strategy= strict= table= train=' -d 'Turn a model into one rank\'s program: apply the plan, propagate, partition, optimize the collectives, report'
 complete -c tp-opt -l tp-partition -x -a 'memory= one-shot=' -d 'Turn a sharded program into one rank\'s program'

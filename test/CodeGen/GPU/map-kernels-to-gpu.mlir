@@ -237,14 +237,15 @@ func.func private @ordered(%a: memref<4x32000xf32>, %b: memref<4xf32>) {
 // Scattered sums: rows keep their order, columns are spread. Indices are checked by a kernel of their own; a number that the program knows is the
 // runtime's to store.
 
-// CHECK: module attributes {gpu.container_module, tprt.sites = ["emb: scatter"]}
+// CHECK: module attributes {gpu.container_module}
 // CHECK-LABEL: func.func @main
 // CHECK: tprt.fill %{{.+}} into %{{.+}} : memref<i64>
 // CHECK: %[[ELEMENT:.+]] = memref.subview %{{.+}}[2] [1] [1] : memref<4xi64> to memref<i64, strided<[], offset: 2>>
 // CHECK: tprt.fill %{{.+}} into %[[ELEMENT]] : memref<i64, strided<[], offset: 2>>
 // CHECK: gpu.launch_func{{ +}}@kernels::@scatter
 // CHECK: %[[RECORD:.+]] = tprt.error_record : !llvm.ptr
-// CHECK: gpu.launch_func{{ +}}@kernels::@check_0 {{.*}}{{ +}}args(%{{.+}} : !llvm.ptr, %[[RECORD]] : !llvm.ptr, %c0_i32 : i32, %c20_i64 : i64)
+// CHECK: %[[SITE:.+]] = tprt.site "emb: scatter"
+// CHECK: gpu.launch_func{{ +}}@kernels::@check_0 {{.*}}{{ +}}args(%{{.+}} : !llvm.ptr, %[[RECORD]] : !llvm.ptr, %[[SITE]] : i32, %c20_i64 : i64)
 // CHECK: gpu.func @scatter
 // CHECK: %[[THREAD:.+]] = arith.addi
 // CHECK: scf.for %{{.+}} = %c0 to %c8 step %c1

@@ -264,4 +264,20 @@ def TPRT_ErrorRecordOp : TPRT_Op<"error_record", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($record)";
 }
 
+def TPRT_SiteOp : TPRT_Op<"site", [Pure]> {
+  let summary = "The number of the text of an index check";
+  let description = [{
+    The number by which a kernel names the text of an index check that has failed (`what` of
+    `tprt.check_index`). In a function that a program repeats, each call has its own, since the text
+    begins with the module's FQN.
+
+    ```mlir
+    %n = tprt.site "embeddings.word: embedding"
+    ```
+  }];
+  let arguments = (ins StrAttr:$what);
+  let results = (outs I32:$number);
+  let assemblyFormat = "$what attr-dict";
+}
+
 #endif // TP_DIALECT_TPRT_TPRTOPS_TD
