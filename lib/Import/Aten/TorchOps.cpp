@@ -6,6 +6,7 @@
 #include "TorchComposite.h"
 #include "TorchDivision.h"
 #include "TorchMetaKernels.h"
+#include "TorchRepeats.h"
 #include "TorchSchema.h"
 #include "llvm/ADT/ScopeExit.h"
 #include <ATen/ops/empty_strided.h>
@@ -230,8 +231,13 @@ bool OpRunner::runOnMeta(const TorchOp &op, c10::Stack &stack) {
     stack.clear();
     for (const c10::IValue &input : inputs)
       stack.push_back(mapTensors(input, [&](const at::Tensor &tensor) {
-        return at::full(tensor.sizes(), value,
-                        tensor.options().device(at::kCPU).requires_grad(false));
+        std::vector<int64_t> sizes = tensor.sizes().vec();
+        for (auto [size, stride] : llvm::zip_equal(sizes, tensor.strides()))
+          if (stride == 0 && size > 1) // expanded
+            size = 1;
+        return at::full(sizes, value,
+                        tensor.options().device(at::kCPU).requires_grad(false))
+            .expand(tensor.sizes());
       }));
     setDevices(stack, c10::kCPU);
     try {
@@ -326,7 +332,14 @@ OpRunner::Results OpRunner::runOnData(const TorchOp &op, c10::Stack stack) {
   }
   try {
     setDevices(stack, c10::kCPU);
-    op.execute(stack);
+    // The parts of a composite op may write what others have computed.
+    const bool sharesRepeats = mayShareRepeats && composite.empty();
+    if (!sharesRepeats || !runOnSlices(op, stack)) {
+      op.execute(stack);
+      if (sharesRepeats)
+        for (c10::IValue &output : stack)
+          output = mapTensors(output, shareRepeats);
+    }
     if (op.schema && separatesResults(baseName(*op.schema)))
       for (c10::IValue &output : stack)
         output = mapTensors(

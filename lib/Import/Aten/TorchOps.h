@@ -69,6 +69,10 @@ public:
   /// Reports the op if it has no handler; for an op whose inputs are unknown.
   void check(const TorchOp &op);
 
+  /// Promises that the program writes no tensor in place, so that constants may
+  /// share what they repeat (TorchRepeats.h).
+  void promiseNoWrites() { mayShareRepeats = true; }
+
   void problem(ImportProblem::Kind kind, StringRef place,
                const llvm::Twine &text);
   llvm::ArrayRef<ImportProblem> getProblems() const { return problems; }
@@ -117,6 +121,7 @@ private:
   std::vector<std::string> fqns;
   std::vector<ImportProblem> problems;
   int64_t numElements = 0; ///< of large lists and strings
+  bool mayShareRepeats = false;
   /// The composite op whose parts run, or empty, and how many have run.
   std::string composite;
   int64_t numParts = 0;
