@@ -14,6 +14,7 @@
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Programs.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Passes.h"
@@ -95,12 +96,14 @@ private:
   }
 
   /// The sender goes on at once. So that only few values are on their way, it
-  /// first waits for those that it has sent two microbatches before.
+  /// first waits for those that it has sent two microbatches before. It must not
+  /// wait so early for a value that isn't received in the same pass, because the
+  /// receiver may wait for the sender until then.
   void send(Operation *op, Value value, int64_t to) {
     ++numSent[to];
     int64_t pass = analysis.getPass(op, stage);
     llvm::erase_if(pending[to], [&](const auto &earlier) {
-      bool isDone = earlier.second <= pass - 4;
+      bool isDone = earlier.second && *earlier.second <= pass - 4;
       if (isDone)
         wait(earlier.first);
       return isDone;
@@ -108,8 +111,10 @@ private:
     RankedTensorType type = getTransferred(value.getType());
     Value sent = tensors.reshape(builder, op->getLoc(), mapping.lookup(value),
                                  type.getShape());
-    pending[to].push_back(
-        {start(op, value, sent, getEmpty(type), stage, to), pass});
+    Value started = start(op, value, sent, getEmpty(type), stage, to);
+    pending[to].push_back({started, analysis.isReceivedInPass(value, to, pass)
+                                        ? std::optional(pass)
+                                        : std::nullopt});
   }
 
   Value start(Operation *op, Value value, Value operand, RankedTensorType type,
@@ -192,9 +197,13 @@ private:
   IRMapping mapping;
   /// By stage: the values received from it, and sent to it.
   SmallVector<size_t> numReceived, numSent;
-  /// By stage: what was sent to it and isn't waited for yet, with its pass.
-  SmallVector<SmallVector<std::pair<Value, int64_t>>> pending;
+  /// By stage: what was sent to it and isn't waited for yet, with the pass in
+  /// which it is sent and received; nullopt: it is waited for at the end.
+  SmallVector<SmallVector<std::pair<Value, std::optional<int64_t>>>> pending;
 };
+
+/// A step has two passes for each of its batches, each a copy of the model.
+constexpr int64_t kMaxPasses = int64_t(1) << 20;
 
 struct CutStages : tp::impl::CutStagesBase<CutStages> {
   void runOnOperation() override {
@@ -235,6 +244,8 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
             "only functions of one block can be cut into stages");
       if (whole->hasAttr(kStageAttr))
         return whole.emitError("is the program of a stage already");
+      if (failed(check(whole, numStages)))
+        return failure();
       StageAnalysis analysis(whole, pipeline, numStages);
       SmallVector<int64_t> ranks = getRanksOf(whole, mesh.getNumRanks());
       SmallVector<func::FuncOp> stages;
@@ -281,6 +292,27 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
       stages.front().erase();
       if (first.front() == stages.front())
         first.front() = whole;
+    }
+    return success();
+  }
+
+  /// Whether the ops of `program` can be given to stages.
+  static LogicalResult check(func::FuncOp program, int64_t numStages) {
+    for (Operation &op : program.getBody().front().without_terminator()) {
+      if (op.getNumResults() == 0 && !isa<AssignOpInterface>(op))
+        return op.emitError("'") << op.getName()
+                                 << "' has no results, so no stage of the "
+                                    "pipeline needs it";
+      auto stage = op.getAttrOfType<IntegerAttr>(kStageAttr);
+      if (stage && stage.getInt() >= numStages)
+        return op.emitError("belongs to stage ")
+               << stage.getInt() << ", but the pipeline has " << numStages
+               << " stages";
+      auto pass = op.getAttrOfType<IntegerAttr>(kPassAttr);
+      if (pass && (pass.getInt() < 0 || pass.getInt() >= kMaxPasses))
+        return op.emitError("belongs to pass ")
+               << pass.getInt() << ", and passes are numbered from 0 to "
+               << kMaxPasses - 1;
     }
     return success();
   }

@@ -39,6 +39,7 @@ StageAnalysis::StageAnalysis(func::FuncOp function, PipelineOp pipeline,
   findNeeded();
   findSlots();
   sortOps();
+  findReceipts();
 }
 
 int64_t StageAnalysis::getHome(Value value) const {
@@ -75,7 +76,11 @@ void StageAnalysis::findHomes() {
     std::optional<int64_t> mark = getNumber(&op, kStageAttr);
     bool isActivation =
         source.stages.any() || (source.hasArgument && source.hasParameter);
-    if (mark && *mark < numStages && isActivation)
+    // Only tensors are passed from stage to stage; what decides a branch is
+    // computed again.
+    if (!llvm::all_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      source.home = -1;
+    else if (mark && isActivation)
       source.home = *mark;
     else if (source.stages.count() == 1)
       source.home = source.stages.find_first();
@@ -257,5 +262,24 @@ void StageAnalysis::sortOps() {
             it != passedTo.end() && sources[op].home == stage)
           for (unsigned to : it->second.set_bits())
             channels[stage * numStages + to].push_back(result);
+  }
+}
+
+void StageAnalysis::findReceipts() {
+  for (int64_t stage = 0; stage < numStages; ++stage) {
+    // An op without a home runs right before one with a home, in its pass.
+    std::optional<int64_t> pass;
+    for (Operation *op : llvm::reverse(ops[stage])) {
+      if (sources.find(op)->second.home >= 0)
+        pass = getPass(op, stage);
+      // The first op that reads a value comes last here.
+      for (Value value : getReads(op))
+        if (getSender(value, stage)) {
+          if (pass)
+            receivedIn[{value, stage}] = *pass;
+          else
+            receivedIn.erase({value, stage});
+        }
+    }
   }
 }

@@ -6,7 +6,8 @@
 // - an op that is marked with a stage is at home there;
 // - an unmarked op whose operands all come from one stage is at home there.
 //
-// All other ops run on each stage that needs them. These are parameters,
+// All other ops run on each stage that needs them. These are ops with results
+// that aren't tensors, parameters,
 // constants, what is computed from them alone or from arguments and buffers
 // alone (positions, masks, the learning rate), and what combines values of
 // several stages (the norm of all gradients, the update of a tied weight).
@@ -48,6 +49,13 @@ public:
   /// The pass in which `stage` runs `op` (`tp.pass`).
   int64_t getPass(Operation *op, int64_t stage) const;
 
+  /// Whether `to` receives `value` no later than in pass `pass`, the one in
+  /// which it is sent.
+  bool isReceivedInPass(Value value, int64_t to, int64_t pass) const {
+    auto found = receivedIn.find({value, to});
+    return found != receivedIn.end() && found->second == pass;
+  }
+
   /// The values that `op` reads, including those read in its regions.
   static llvm::SetVector<Value> getReads(Operation *op);
 
@@ -67,6 +75,7 @@ private:
   void placeAssignments();
   void findSlots();
   void sortOps();
+  void findReceipts();
 
   int64_t getHome(Value value) const;
   /// The earliest place in the order of `stage` at which `value` can be there.
@@ -86,6 +95,9 @@ private:
   /// The stages that each value is passed to.
   DenseMap<Value, llvm::BitVector> passedTo;
   SmallVector<SmallVector<Value>> channels;
+  /// The pass in which a stage first needs a value of another; not the values
+  /// that it needs after its last pass.
+  DenseMap<std::pair<Value, int64_t>, int64_t> receivedIn;
   /// By result: the stages that return it.
   SmallVector<llvm::BitVector> returned;
 };

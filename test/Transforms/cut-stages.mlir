@@ -125,3 +125,28 @@ func.func @whole(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = nn.exp %x {tp.stage = 0 : i64} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What decides a branch isn't a tensor: each stage computes it from the tensor that it receives.
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+// CHECK-LABEL: func.func @branch_stage1
+// CHECK: tp.transfer %{{.*}} from 0 to 1 {{.*}} -> tensor<1xi1>
+// CHECK: %[[C:.*]] = tensor.extract
+// CHECK: scf.if %[[C]]
+func.func @branch(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = nn.parameter "w" : tensor<4xf32>
+  %y = nn.mul %x, %w {tp.stage = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sum = nn.reduce sum %y dims [0] {tp.stage = 0 : i64} : tensor<4xf32> -> tensor<f32>
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  %positive = nn.compare gt %sum, %zero {tp.stage = 0 : i64} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %c = tensor.extract %positive[] {tp.stage = 0 : i64} : tensor<i1>
+  %r = scf.if %c -> tensor<4xf32> {
+    %e = nn.exp %y : tensor<4xf32>
+    scf.yield %e : tensor<4xf32>
+  } else {
+    scf.yield %y : tensor<4xf32>
+  } {tp.stage = 1 : i64}
+  return %r : tensor<4xf32>
+}

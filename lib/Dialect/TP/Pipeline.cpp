@@ -57,6 +57,13 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "there is no mesh " << getMeshAttr();
   if (!mesh.getAxisIndex(getAxis()))
     return emitOpError() << "the mesh has no dimension '" << getAxis() << "'";
+  for (auto other : (*this)->getBlock()->getOps<PipelineOp>())
+    if (other != *this && other->isBeforeInBlock(*this)) {
+      InFlightDiagnostic diagnostic =
+          emitOpError("a program has one pipeline, this is the second");
+      diagnostic.attachNote(other.getLoc()) << "the first is here";
+      return diagnostic;
+    }
   return success();
 }
 

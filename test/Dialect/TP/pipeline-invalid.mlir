@@ -97,3 +97,11 @@ func.func @stage() attributes {tp.stage = -1 : i64} {
 func.func @stage_of() attributes {tp.stage_of = @other} {
   return
 }
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-note@+1 {{the first is here}}
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4
+// expected-error@+1 {{a program has one pipeline, this is the second}}
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4

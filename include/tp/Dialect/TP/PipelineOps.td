@@ -22,7 +22,7 @@ def TP_PipelineOp : TP_Op<"pipeline", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
 
     **Constraints:** (C1) the mesh exists and has the dimension; (C2) the schedule is one of the
-    above; (C3) there is at least one microbatch.
+    above; (C3) there is at least one microbatch; (C4) a module has one pipeline.
   }];
   let arguments = (ins FlatSymbolRefAttr:$mesh,
                        StrAttr:$axis,
