@@ -39,8 +39,12 @@ endfunction()
 
 foreach(dialect TP NN TPRT)
   string(TOLOWER ${dialect} namespace)
+  set(ops Dialect/${dialect}/${dialect}Ops.td)
+  if(dialect STREQUAL "TP")
+    set(ops Dialect/TP/TPDialectOps.td)
+  endif()
   set(text)
-  describe(text Dialect/${dialect}/${dialect}Ops.td -gen-dialect-doc -dialect=${namespace})
+  describe(text ${ops} -gen-dialect-doc -dialect=${namespace})
   finish(Dialects/${dialect}.md "the .td files" "${text}")
 endforeach()
 

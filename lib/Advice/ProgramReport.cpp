@@ -13,13 +13,14 @@
 #include "tp/Advice/Passes.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/OutputFile.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -66,7 +67,10 @@ struct Report : tp::impl::ReportBase<Report> {
       for (func::FuncOp program : programs) {
         auto &list = issued.emplace_back();
         walkExecuted(program, [&](Operation *op) {
-          if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+          // The receiver's program has the transfer, too.
+          auto transfer = dyn_cast<TransferOp>(op);
+          if (auto collective = dyn_cast<CollectiveOpInterface>(op);
+              collective && !(transfer && transfer.isSent()))
             list.push_back(collective);
         });
         if (list.size() != issued.front().size()) {
@@ -88,21 +92,16 @@ struct Report : tp::impl::ReportBase<Report> {
         emitRemark(ops, function);
         collectives.push_back(getCollectiveJSON(ops));
       }
-      llvm::StringSet<> seen;
-      function.walk([&](ParameterOpInterface op) {
-        if (seen.insert(op.getFqn()).second)
-          parameters.push_back(getTensorJSON(
-              "fqn", op.getFqn(), &RankMemory::parameters, op.getType(),
-              op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
-              op->getAttrOfType<ShardingAttr>(kShardingAttr)));
-      });
-      addInterface(function, inputs, outputs);
       if (auto list = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))
         for (auto entry : list.getAsRange<DictionaryAttr>())
           redistributions.push_back(getRedistributionJSON(entry));
     }
     if (!isWanted())
       return;
+    for (auto &[name, programs] : joinStages(*functions)) {
+      addParameters(programs, parameters);
+      addInterface(programs, inputs, outputs);
+    }
     report["totals"] = std::move(totals);
     report["collectives"] = std::move(collectives);
     report["redistributions"] = std::move(redistributions);
@@ -193,8 +192,11 @@ struct Report : tp::impl::ReportBase<Report> {
     auto *entry = llvm::find_if(*functions, [](auto &programs) {
       return programs.front().getName() == "main";
     });
+    auto joined = joinStages(*functions);
     ArrayRef<func::FuncOp> programs =
-        entry == functions->end() ? functions->front() : *entry;
+        joined[entry == functions->end()
+                   ? joined.front().first
+                   : StringAttr::get(&getContext(), "main")];
     PredictionReport predicted{
         **found, predict(programs, mesh, **found), getMemory(module), {}};
     predicted.receivedBytes.assign(mesh.getNumRanks(), 0);
@@ -261,6 +263,11 @@ struct Report : tp::impl::ReportBase<Report> {
     SmallVector<int64_t> bytes = getBytesByRank(ops);
     int64_t most = *llvm::max_element(bytes);
     StringRef kind = op.getCollectiveKind();
+    int64_t groupSize = mesh.getAxesSize(op.getAxes().getAxes());
+    if (isa<TransferOp>(op)) { // between two ranks, and received here
+      operand = result;
+      groupSize = 2;
+    }
 
     llvm::json::Object *total = totals.getObject(kind);
     if (!total) {
@@ -274,7 +281,7 @@ struct Report : tp::impl::ReportBase<Report> {
         {"id", nextId++},
         {"kind", kind},
         {"mesh_dim", getMeshDim(op)},
-        {"group_size", mesh.getAxesSize(op.getAxes().getAxes())},
+        {"group_size", groupSize},
         {"dtype", llvm::to_string(operand.getElementType())},
         {"shape", toJSON(operand.getShape())},
         {"result_shape", toJSON(result.getShape())},
@@ -284,11 +291,51 @@ struct Report : tp::impl::ReportBase<Report> {
         {"reason", op.getOriginReason()}};
   }
 
-  /// `kind` is the kind of memory that the tensor's blocks are counted as.
+  /// The ranks that run a program for which `has` is true; those of all stages
+  /// of a pipeline unless `programs` are its stages'.
+  template <typename Has>
+  SmallVector<int64_t> getHolders(ArrayRef<func::FuncOp> programs, Has has) {
+    SmallVector<int64_t> holders;
+    for (func::FuncOp program : programs)
+      if (!program->hasAttr(kStageAttr) || has(program))
+        llvm::append_range(holders, getRanksOf(program, mesh.getNumRanks()));
+    llvm::sort(holders);
+    return holders;
+  }
+
+  /// `programs` are those of one function; ranks hold the parameters that their
+  /// stage of a pipeline reads.
+  void addParameters(ArrayRef<func::FuncOp> programs,
+                     llvm::json::Array &parameters) {
+    llvm::MapVector<StringAttr, ParameterOpInterface> first;
+    DenseMap<Operation *, DenseSet<StringAttr>> read;
+    for (func::FuncOp program : programs) {
+      // Ranks of one stage have the same parameters.
+      if (program->hasAttr(kCopyOfAttr) && !program->hasAttr(kStageAttr))
+        continue;
+      program.walk([&](ParameterOpInterface op) {
+        first.insert({op.getFqnAttr(), op});
+        read[program].insert(op.getFqnAttr());
+      });
+    }
+    for (auto &[fqn, op] : first)
+      parameters.push_back(getTensorJSON(
+          "fqn", fqn, &RankMemory::parameters,
+          cast<RankedTensorType>(op.getResult().getType()),
+          op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
+          op->getAttrOfType<ShardingAttr>(kShardingAttr),
+          getHolders(programs, [&, fqn = fqn](func::FuncOp program) {
+            return read[program].contains(fqn);
+          })));
+  }
+
+  /// `kind` is the kind of memory that the tensor's blocks are counted as, on
+  /// the ranks `holders`.
   llvm::json::Object getTensorJSON(StringRef key, StringRef name,
                                    int64_t RankMemory::*kind,
                                    RankedTensorType localType,
-                                   TypeAttr globalAttr, ShardingAttr sharding) {
+                                   TypeAttr globalAttr, ShardingAttr sharding,
+                                   ArrayRef<int64_t> holders) {
     auto global =
         globalAttr ? cast<RankedTensorType>(globalAttr.getValue()) : localType;
     if (!sharding)
@@ -301,9 +348,11 @@ struct Report : tp::impl::ReportBase<Report> {
         {"local_shape", toJSON(localType.getShape())},
         {"bytes_per_rank", getTensorBytes(localType)},
         {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
+    if (static_cast<int64_t>(holders.size()) != mesh.getNumRanks())
+      tensor["ranks"] = toJSON(holders);
     if (isEven(global.getShape(), sharding, mesh)) {
-      for (RankMemory &rank : held)
-        rank.*kind += getTensorBytes(localType);
+      for (int64_t rank : holders)
+        held[rank].*kind += getTensorBytes(localType);
       return tensor;
     }
     llvm::json::Array shapes;
@@ -312,7 +361,8 @@ struct Report : tp::impl::ReportBase<Report> {
       RankedTensorType block = getLocalType(global, sharding, mesh, rank);
       shapes.push_back(toJSON(block.getShape()));
       most = std::max(most, getTensorBytes(block));
-      held[rank].*kind += getTensorBytes(block);
+      if (llvm::is_contained(holders, rank))
+        held[rank].*kind += getTensorBytes(block);
     }
     tensor["local_shapes"] = std::move(shapes);
     tensor["bytes_per_rank"] = most;
@@ -373,30 +423,48 @@ struct Report : tp::impl::ReportBase<Report> {
         {"reason", entry.getAs<StringAttr>("reason").getValue()}};
   }
 
-  void addInterface(func::FuncOp function, llvm::json::Array &inputs,
+  /// `programs` are those of one function.
+  void addInterface(ArrayRef<func::FuncOp> programs, llvm::json::Array &inputs,
                     llvm::json::Array &outputs) {
-    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
-      if (!isa<RankedTensorType>(type))
-        continue; // a scalar, the same on all ranks
-      auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-      inputs.push_back(
-          getTensorJSON("name", name ? name.getValue() : "",
-                        &RankMemory::inputs, cast<RankedTensorType>(type),
-                        function.getArgAttrOfType<TypeAttr>(i, kGlobalTypeAttr),
-                        getArgSharding(function, i)));
-    }
-    for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
-      if (!isa<RankedTensorType>(type))
-        continue;
-      auto name =
-          dyn_cast_or_null<StringAttr>(function.getResultAttr(i, kNameAttr));
-      outputs.push_back(
-          getTensorJSON("name", name ? name.getValue() : "",
-                        &RankMemory::outputs, cast<RankedTensorType>(type),
-                        dyn_cast_or_null<TypeAttr>(
-                            function.getResultAttr(i, kGlobalTypeAttr)),
-                        getResultSharding(function, i)));
-    }
+    func::FuncOp first = programs.front();
+    for (unsigned i = 0; i < first.getNumArguments(); ++i)
+      addTensor(programs, &RankMemory::inputs, inputs,
+                [&](func::FuncOp program) {
+                  return std::pair(program.getArgumentTypes()[i],
+                                   program.getArgAttrDict(i));
+                });
+    for (unsigned i = 0; i < first.getNumResults(); ++i)
+      addTensor(programs, &RankMemory::outputs, outputs,
+                [&](func::FuncOp program) {
+                  return std::pair(program.getResultTypes()[i],
+                                   program.getResultAttrDict(i));
+                });
+  }
+
+  /// Adds an argument or result; `get` returns its type and attributes in a
+  /// program.
+  void
+  addTensor(ArrayRef<func::FuncOp> programs, int64_t RankMemory::*kind,
+            llvm::json::Array &list,
+            function_ref<std::pair<Type, DictionaryAttr>(func::FuncOp)> get) {
+    auto has = [&](func::FuncOp program) {
+      DictionaryAttr attrs = get(program).second;
+      return !attrs || !attrs.contains(kAbsentAttr);
+    };
+    const func::FuncOp *found = llvm::find_if(programs, has);
+    auto [type, attrs] =
+        get(found == programs.end() ? programs.front() : *found);
+    if (!isa<RankedTensorType>(type))
+      return; // a scalar, the same on all ranks
+    auto take = [&, attrs = attrs](StringRef name) {
+      return attrs ? attrs.get(name) : Attribute();
+    };
+    auto name = dyn_cast_or_null<StringAttr>(take(kNameAttr));
+    list.push_back(getTensorJSON(
+        "name", name ? name.getValue() : "", kind, cast<RankedTensorType>(type),
+        dyn_cast_or_null<TypeAttr>(take(kGlobalTypeAttr)),
+        dyn_cast_or_null<ShardingAttr>(take(kShardingAttr)),
+        getHolders(programs, has)));
   }
 
   SmallVector<int64_t> getBytesByRank(ArrayRef<CollectiveOpInterface> ops) {

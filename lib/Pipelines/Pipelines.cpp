@@ -32,6 +32,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   bool isTraining = !options.train.empty() || options.gradients;
   if (isTraining)
     pm.addPass(createGrad({options.train, /*inputs=*/options.gradients}));
+  else
+    pm.addPass(createSplitBatch());
   int64_t latencyBytes = options.latencyBytes;
   if (latencyBytes < 0)
     latencyBytes = isTraining ? 1024 : 65536;
@@ -41,6 +43,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   pm.addPass(createPartition({options.oneShot, options.memory}));
   // From here on, each entry point is one program that contains its callees.
   pm.addPass(createInlineCalls());
+  pm.addPass(createCutStages());
   // By default, gradients are reduced together. FSDP's parameters are gathered,
   // and their gradients reduced, by group, unless joining is turned off.
   constexpr int64_t kTrainingBucketBytes = 25 << 20;

@@ -83,6 +83,8 @@ public:
       valid &= succeeded(checkShardings());
     valid &= succeeded(findBatch(model, plan));
     valid &= succeeded(findFsdpGroups(model, plan));
+    if (plan.file.pipeline)
+      valid &= succeeded(findStages(*plan.file.pipeline));
     return success(succeeded(checkReductions()) && valid);
   }
 
@@ -537,6 +539,62 @@ private:
       check(layouts.module, layouts.outputs, layouts.inputs.size());
     }
     return success(valid);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Pipelines
+  //===--------------------------------------------------------------------===//
+
+  /// Finds the first call of each module that begins a stage.
+  LogicalResult findStages(const PipelineAxis &pipeline) {
+    llvm::DenseMap<Operation *, int64_t> places;
+    model.walk<WalkOrder::PreOrder>(
+        [&](ModuleOpInterface module) { places[module] = places.size(); });
+    bool valid = true;
+    auto fail = [&](const ModulePattern &begin, const Twine &message) {
+      valid = false;
+      return emitError(begin.loc) << message;
+    };
+    const ModulePattern *previous = nullptr;
+    for (const ModulePattern &begin : pipeline.split) {
+      auto found =
+          index.modules.find(StringAttr::get(model.getContext(), begin.text));
+      if (found == index.modules.end() || begin.text.empty()) {
+        fail(begin,
+             "no stage can begin at '" + begin.text + "': " +
+                 index.tree.explainMismatch(begin.text, MatchMode::Fnmatch));
+        continue;
+      }
+      ModuleOpInterface module = found->second.front();
+      if (!isOnEveryPath(module))
+        fail(begin, "no stage can begin at '" + begin.text +
+                        "': it isn't on every path through the model")
+                .attachNote(module.getLoc())
+            << "it is in a branch, a loop or another function than the entry "
+               "point";
+      else if (previous && places[plan.stages.back()] >= places[module])
+        fail(begin, "the model runs '" + begin.text + "' before '" +
+                        previous->text +
+                        "', so its stage can't come after that one; list the "
+                        "modules in the order in which the model runs them")
+                .attachNote(previous->loc)
+            << "'" << previous->text << "' is here";
+      else {
+        plan.stages.push_back(module);
+        previous = &begin;
+      }
+    }
+    return success(valid);
+  }
+
+  /// Whether every run of the entry point runs `module` once.
+  static bool isOnEveryPath(Operation *module) {
+    Operation *parent = module->getParentOp();
+    while (isa<ModuleOpInterface>(parent))
+      parent = parent->getParentOp();
+    auto function = dyn_cast<FunctionOpInterface>(parent);
+    return function && function.isPublic() &&
+           function.getFunctionBody().hasOneBlock();
   }
 
   ModuleOp model;

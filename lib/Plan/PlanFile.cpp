@@ -37,6 +37,8 @@ public:
 
     if (const YamlValue *data = fields["data_parallel"])
       readDataParallel(*data);
+    if (const YamlValue *pipeline = fields["pipeline"])
+      readPipeline(*pipeline);
     if (const YamlValue *batch = fields["batch"])
       readBatch(*batch, fields.getKeyLoc("batch"));
     PlanGroup defaults(root.loc);
@@ -51,7 +53,8 @@ public:
                 /*isOnly=*/true);
     else if (list)
       readGroups(fields, *list, defaults);
-    else if (!fields["data_parallel"] || fields["data_parallel"]->items.empty())
+    else if (!plan.pipeline && (!fields["data_parallel"] ||
+                                fields["data_parallel"]->items.empty()))
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
     return success(!failed);
   }
@@ -61,27 +64,101 @@ private:
     if (!value.isMap())
       return reportValue(
           value, "data_parallel must map mesh dimensions to ddp or fsdp");
-    SmallVector<StringRef> names;
-    for (const MeshAxis &axis : plan.mesh)
-      names.push_back(axis.name);
-    if (names.empty()) // the mesh is invalid
-      return;
-    forEachField(
-        value, "map", [&](const YamlValue &key, const YamlValue &field) {
-          auto *it = llvm::find(names, key.text);
-          if (it == names.end())
-            return report(key.loc,
-                          "the mesh has no dimension '" + key.text + "'" +
-                              suggestOr(key.text, names,
-                                        "; it has " + llvm::join(names, ", ")));
-          DataAxis axis{static_cast<unsigned>(it - names.begin()),
-                        DataAxis::DDP, key.loc};
-          readDataStyle(field, axis);
-          plan.data.push_back(axis);
-        });
+    forEachField(value, "map",
+                 [&](const YamlValue &key, const YamlValue &field) {
+                   std::optional<unsigned> index = findAxis(key);
+                   if (!index)
+                     return;
+                   DataAxis axis{*index, DataAxis::DDP, key.loc};
+                   readDataStyle(field, axis);
+                   plan.data.push_back(axis);
+                 });
     llvm::sort(plan.data, [](const DataAxis &a, const DataAxis &b) {
       return a.axis < b.axis;
     });
+  }
+
+  /// The index of the mesh dimension that `key` names; nullopt with an error,
+  /// or without one if the mesh is invalid.
+  std::optional<unsigned> findAxis(const YamlValue &key) {
+    SmallVector<StringRef> names;
+    for (const MeshAxis &axis : plan.mesh)
+      names.push_back(axis.name);
+    if (names.empty())
+      return std::nullopt;
+    auto *it = llvm::find(names, key.text);
+    if (it != names.end())
+      return it - names.begin();
+    report(key.loc, "the mesh has no dimension '" + key.text + "'" +
+                        suggestOr(key.text, names,
+                                  "; it has " + llvm::join(names, ", ")));
+    return std::nullopt;
+  }
+
+  void readPipeline(const YamlValue &value) {
+    if (!value.isMap() || value.getNumFields() == 0)
+      return reportValue(value, "pipeline must map a mesh dimension to its "
+                                "stages, such as {pp: {split: [layers.2]}}");
+    forEachField(
+        value, "map", [&](const YamlValue &key, const YamlValue &field) {
+          std::optional<unsigned> index = findAxis(key);
+          if (!index)
+            return;
+          if (plan.pipeline)
+            return report(key.loc, "a plan has one pipeline, and '" +
+                                       plan.mesh[plan.pipeline->axis].name +
+                                       "' has one already");
+          for (const DataAxis &data : plan.data)
+            if (data.axis == *index)
+              return report(key.loc, "'" + key.text +
+                                         "' is in data_parallel, so it can't "
+                                         "have the stages of a pipeline, too");
+          plan.pipeline = PipelineAxis{*index, key.loc};
+          readStages(field, *plan.pipeline);
+        });
+  }
+
+  void readStages(const YamlValue &value, PipelineAxis &pipeline) {
+    if (!value.isMap())
+      return reportValue(value, "a pipeline is a map with the key 'split'");
+    Fields fields = readFields(value, "map", getPipelineKeys());
+    const YamlValue *split = fields["split"];
+    if (!split)
+      report(value.loc, "key 'split' is missing: the modules that begin the "
+                        "stages after the first");
+    else if (!split->isList())
+      reportValue(*split, "split must be a list of modules");
+    else
+      readModules(*split, pipeline.split);
+    int64_t numStages = plan.mesh[pipeline.axis].size;
+    int64_t numSplits = split && split->isList() ? split->items.size() : -1;
+    if (numStages < 2)
+      report(pipeline.loc, "'" + plan.mesh[pipeline.axis].name +
+                               "' has one rank, and a pipeline has at least "
+                               "two stages");
+    else if (numSplits >= 0 && numSplits + 1 != numStages)
+      report(split->loc, "split must have " + Twine(numStages - 1) +
+                             (numStages == 2 ? " module" : " modules") +
+                             ", as the " + Twine(numStages) + " ranks of '" +
+                             plan.mesh[pipeline.axis].name +
+                             "' run a stage each, found " + Twine(numSplits));
+    if (const YamlValue *schedule = fields["schedule"]) {
+      if (auto kind = findNamed(kSchedules, schedule->text))
+        pipeline.schedule = *kind;
+      else
+        report(schedule->loc, "there is no schedule " + schedule->describe() +
+                                  suggestOr(schedule->text, {"GPipe", "1F1B"},
+                                            "; schedules are GPipe and 1F1B"));
+    }
+    if (const YamlValue *microbatches = fields["microbatches"]) {
+      std::optional<int64_t> count = microbatches->getInteger();
+      if (count && *count >= 1 && *count <= kMaxMicrobatches)
+        pipeline.microbatches = *count;
+      else
+        reportValue(*microbatches,
+                    "microbatches must be an integer from 1 to " +
+                        Twine(kMaxMicrobatches));
+    }
   }
 
   void readBatch(const YamlValue &value, FileLineColLoc loc) {
@@ -202,6 +279,12 @@ private:
             data.loc,
             "'" + plan.mesh[data.axis].name +
                 "' is in data_parallel, so the plan can't split over it, too");
+    if (!failed && plan.pipeline &&
+        llvm::is_contained(group.axes, plan.pipeline->axis))
+      report(plan.pipeline->loc,
+             "'" + plan.mesh[plan.pipeline->axis].name +
+                 "' has the stages of a pipeline, so the plan can't split over "
+                 "it, too");
     this->group = &group;
     if (isSingleStyle(entries)) {
       YamlValue root(entries.loc);
@@ -254,18 +337,20 @@ private:
                       Twine(count - 1));
       return {0};
     }
-    // The mesh dimensions that aren't for data are for tensors.
+    // The mesh dimensions that aren't for data or stages are for tensors.
     AxisSet others;
     for (unsigned axis = 0; axis < plan.mesh.size(); ++axis)
-      if (llvm::none_of(plan.data, [&](const DataAxis &data) {
-            return data.axis == axis;
-          }))
+      if (llvm::none_of(
+              plan.data,
+              [&](const DataAxis &data) { return data.axis == axis; }) &&
+          !(plan.pipeline && plan.pipeline->axis == axis))
         others.push_back(axis);
-    if (!plan.data.empty() && others.size() == 1)
+    bool hasOwn = !plan.data.empty() || plan.pipeline;
+    if (hasOwn && others.size() == 1)
       return others;
     if (plan.mesh.size() == 1)
       return {0};
-    if (isOnly && plan.data.empty())
+    if (isOnly && !hasOwn)
       emitWarning(
           meshLoc,
           "the plan splits over '" + plan.mesh.front().name +

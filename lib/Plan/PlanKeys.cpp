@@ -73,6 +73,14 @@ ArrayRef<KeySpec> plan::getPlanKeys() {
              {"minProperties", 1},
              {"additionalProperties", ValueType::integer().toSchema()}}),
          "a map of inputs to the dimension that data_parallel splits"});
+    keys.push_back(
+        {"pipeline",
+         ValueType(json::Object{
+             {"type", "object"},
+             {"minProperties", 1},
+             {"maxProperties", 1},
+             {"additionalProperties", getMapSchema(getPipelineKeys())}}),
+         "a map of one mesh dimension to the stages that its ranks run"});
     return keys;
   }();
   return keys;
@@ -106,6 +114,21 @@ ArrayRef<KeySpec> plan::getDataKeys() {
        "called on",
        KeySpec::Optional,
        {"fsdp"}},
+  };
+  return keys;
+}
+
+ArrayRef<KeySpec> plan::getPipelineKeys() {
+  static const KeySpec keys[] = {
+      {"split", ValueType::list(ValueType::text(), /*minItems=*/1),
+       "the FQNs of the modules that begin the stages after the first, in the "
+       "order in which the model runs them",
+       KeySpec::Required},
+      {"schedule", ValueType::name(kSchedules),
+       "the order of the microbatches' passes; 1F1B by default"},
+      {"microbatches", ValueType::integer(1, kMaxMicrobatches),
+       "the number of microbatches, each as large as the model's batch; 1 by "
+       "default"},
   };
   return keys;
 }

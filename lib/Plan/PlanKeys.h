@@ -17,6 +17,9 @@ namespace mlir::tp::plan {
 /// MPI and NCCL use an int for ranks.
 inline constexpr int64_t kMaxRanks = std::numeric_limits<int32_t>::max();
 
+/// The model is copied for each microbatch.
+inline constexpr int64_t kMaxMicrobatches = 1024;
+
 inline constexpr NamedValue<MatchMode> kMatchModes[] = {
     {"fnmatch", MatchMode::Fnmatch},
     {"hf", MatchMode::HuggingFace},
@@ -32,6 +35,11 @@ inline constexpr NamedValue<DataAxis::Style> kDataStyles[] = {
     {"fsdp", DataAxis::FSDP},
 };
 
+inline constexpr NamedValue<PipelineSchedule> kSchedules[] = {
+    {"GPipe", PipelineSchedule::GPipe},
+    {"1F1B", PipelineSchedule::OneFOneB},
+};
+
 /// What the schema of plans defines under this name.
 llvm::json::Object makeReference(StringRef name);
 
@@ -43,6 +51,8 @@ ArrayRef<KeySpec> getGroupKeys();
 ArrayRef<KeySpec> getMeshKeys();
 /// The keys of a style of `data_parallel`.
 ArrayRef<KeySpec> getDataKeys();
+/// The keys of a mesh dimension of `pipeline`.
+ArrayRef<KeySpec> getPipelineKeys();
 
 } // namespace mlir::tp::plan
 

@@ -1,6 +1,7 @@
 //===- VerifySPMD.cpp - Proof of per-rank programs ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "FuseStages.h"
 #include "ProgramForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -11,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Proof/Passes.h"
@@ -129,7 +131,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (marked)
       forms.push_back(std::move(marked));
     for (auto &form : forms) {
-      if (!train.empty() && failed(buildTrainingStep(*form, *mesh, *functions)))
+      if (failed(buildStep(*form, *mesh, getPipeline(module), *functions)))
         return signalPassFailure();
       inlineModules(*form);
       // Stopped gradients don't affect a program's values.
@@ -137,19 +139,23 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     }
     dropGradientForms(module);
     bool proven = succeeded(checkComplete(module, *forms.front()));
-    for (ArrayRef<func::FuncOp> programs : *functions)
-      proven &= succeeded(verify(programs, *mesh, forms));
+    for (auto &[name, programs] : joinStages(*functions))
+      proven &= succeeded(programs.front()->hasAttr(kStageAttr)
+                              ? verifyStages(name, programs, *mesh, forms)
+                              : verify(programs, *mesh, forms));
     if (failed(writeReport()) || !proven)
       signalPassFailure();
     markAllAnalysesPreserved();
   }
 
-  /// Turns `model` into its training step. With 'accumulate', the batch that an
-  /// example belongs to depends on the rank that has it. So the step is built
-  /// for arguments with the programs' placements.
-  LogicalResult
-  buildTrainingStep(ModuleOp model, MeshOp mesh,
-                    ArrayRef<SmallVector<func::FuncOp>> functions) {
+  /// Turns `model` into its training step, and lets it compute the microbatches
+  /// of `pipeline`, which may be null. The batch that an example belongs to
+  /// depends on the rank that has it. So the step is built for arguments with
+  /// the programs' placements.
+  LogicalResult buildStep(ModuleOp model, MeshOp mesh, PipelineOp pipeline,
+                          ArrayRef<SmallVector<func::FuncOp>> functions) {
+    if (train.empty() && !pipeline)
+      return success();
     MeshOp added;
     if (!model.lookupSymbol(mesh.getSymName()))
       added = cast<MeshOp>(
@@ -159,10 +165,22 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       if (auto function = model.lookupSymbol<func::FuncOp>(first.getSymName()))
         placeArguments(function, first);
     }
-    PassManager grad(&getContext());
-    grad.addPass(createGrad({train, /*inputs=*/false}));
-    if (failed(grad.run(model)))
+    PipelineOp own;
+    if (pipeline)
+      own = cast<PipelineOp>(OpBuilder::atBlockEnd(model.getBody())
+                                 .clone(*pipeline.getOperation()));
+    PassManager passes(&getContext());
+    if (train.empty())
+      passes.addPass(createSplitBatch());
+    else
+      passes.addPass(createGrad({train, /*inputs=*/false}));
+    if (failed(passes.run(model)))
       return failure();
+    // Neither does when and where an op runs.
+    if (own) {
+      own.erase();
+      model.walk([](Operation *op) { op->removeAttr(kPassAttr); });
+    }
     // From here on, the placements don't affect what is computed.
     for (auto function : model.getOps<func::FuncOp>())
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
@@ -200,6 +218,35 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
                             ArrayAttr::get(function.getContext(), names));
       }
     }
+  }
+
+  /// Proves what each stage of a pipeline returns and assigns. `programs` are
+  /// those of all stages.
+  LogicalResult verifyStages(StringAttr name, ArrayRef<func::FuncOp> programs,
+                             MeshOp mesh,
+                             ArrayRef<OwningOpRef<ModuleOp>> forms) {
+    func::FuncOp first = programs.front();
+    auto module = first->getParentOfType<ModuleOp>();
+    PipelineOp pipeline = getPipeline(module);
+    if (!pipeline)
+      return first.emitError(
+          "is a stage of a pipeline, but there is no 'tp.pipeline'");
+    first.setSymName((name.getValue() + "_stage0").str());
+    int64_t numStages =
+        mesh.getAxisSize(AxisRefAttr::get(&getContext(), pipeline.getAxis()));
+    bool proven = true;
+    for (int64_t stage = 0; stage < numStages; ++stage) {
+      auto fused = fuseStages(programs, name, mesh, pipeline, stage);
+      if (failed(fused))
+        return failure();
+      std::vector<OwningOpRef<ModuleOp>> own;
+      for (const auto &form : forms)
+        own.emplace_back(ModuleOp(form.get()).clone());
+      proven &= succeeded(verify(*fused, mesh, own));
+      for (func::FuncOp function : *fused)
+        function.erase();
+    }
+    return success(proven);
   }
 
   /// `functions` are the programs of one of the model's functions; the first of

@@ -187,10 +187,13 @@ Uniformity::Axes Uniformity::getResultAxes(Operation *op) {
         group |= getBit(axis);
     if (collective.isSameInGroup())
       return axes & ~group;
-    // An exchange's result also varies along the axes of its target.
+    // An exchange's result also varies along the axes of its target, and a
+    // transfer's along those that it names.
     for (NamedAttribute attr : op->getAttrDictionary())
       if (auto sharding = dyn_cast<ShardingAttr>(attr.getValue()))
         axes |= getBits(sharding);
+      else if (auto named = dyn_cast<AxisListAttr>(attr.getValue()))
+        axes |= getBits(named.getAxes());
     return axes | group;
   }
   if (!onlyMakesResults(op))

@@ -5,6 +5,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Transforms/Utils.h"
@@ -23,8 +24,7 @@ public:
     findDims();
   }
 
-  LogicalResult
-  run(Value loss, llvm::function_ref<LogicalResult(Value, Operation *)> visit) {
+  LogicalResult run(ArrayRef<Value> values, VisitBatch visit) {
     Block copy; // of what each batch computes
     IRMapping toCopy;
     OpBuilder builder(function.getContext());
@@ -41,10 +41,11 @@ public:
           shared.insert(&op);
       } else
         builder.clone(op, toCopy);
-    Value lossCopy = toCopy.lookupOrDefault(loss);
-    LogicalResult result = takeFirst();
+    SmallVector<Value> copies = lookUp(toCopy, values);
+    IRMapping toFirst;
+    LogicalResult result = takeFirst(toFirst);
     if (succeeded(result))
-      result = visit(loss, /*previous=*/nullptr);
+      result = visit(lookUp(toFirst, values), /*previous=*/nullptr);
     for (int64_t batch = 1; succeeded(result) && batch < count; ++batch) {
       IRMapping toBatch;
       Operation *previous = block.getTerminator()->getPrevNode();
@@ -59,7 +60,7 @@ public:
           gathers.push_back(made);
       }
       chainAssignments(previous);
-      result = visit(toBatch.lookupOrDefault(lossCopy), previous);
+      result = visit(lookUp(toBatch, copies), previous);
       for (Operation *gather : gathers)
         gatherAgain(gather, batch);
     }
@@ -67,7 +68,38 @@ public:
     return result;
   }
 
+  /// One value of each batch, side by side, with the examples in the order in
+  /// which the arguments have them. Null if dimension 0 of the value doesn't
+  /// count the examples.
+  Value join(ImplicitLocOpBuilder &b, ArrayRef<Value> parts) {
+    auto *argument =
+        llvm::find_if(block.getArguments(), [&](BlockArgument argument) {
+          return dims[argument.getArgNumber()].has_value();
+        });
+    auto type = dyn_cast<RankedTensorType>(parts.front().getType());
+    if (argument == block.getArguments().end() || !type || type.getRank() == 0)
+      return {};
+    int64_t dim = *dims[argument->getArgNumber()];
+    int64_t splits = getNumSplits(*argument, dim);
+    if (type.getDimSize(0) * count != shapeOf(*argument)[dim])
+      return {};
+    SmallVector<int64_t> shape(type.getShape());
+    shape[0] /= splits;
+    shape.insert(shape.begin(), {splits, 1});
+    auto reshaped = llvm::map_to_vector(
+        parts, [&](Value part) { return reshape(b, part, shape); });
+    SmallVector<int64_t> all(type.getShape());
+    all[0] *= count;
+    return reshape(b, nn::ConcatOp::create(b, reshaped, /*dim=*/1), all);
+  }
+
 private:
+  static SmallVector<Value> lookUp(const IRMapping &mapping,
+                                   ArrayRef<Value> values) {
+    return llvm::map_to_vector(
+        values, [&](Value value) { return mapping.lookupOrDefault(value); });
+  }
+
   /// Whether all batches may share the result of `op`: a cast or gather of a
   /// parameter that is kept.
   static bool
@@ -102,7 +134,7 @@ private:
         0, readAgain(builder, gather->getOperand(0), /*pass=*/2 * batch));
   }
 
-  LogicalResult takeFirst() {
+  LogicalResult takeFirst(IRMapping &toFirst) {
     auto begin = ImplicitLocOpBuilder::atBlockBegin(function.getLoc(), &block);
     for (BlockArgument argument : block.getArguments()) {
       SmallVector<OpOperand *> uses;
@@ -112,6 +144,7 @@ private:
       if (failed(enlarge(argument)))
         return failure();
       Value first = getBatch(begin, argument, 0);
+      toFirst.map(argument, first);
       for (OpOperand *use : uses)
         use->set(first);
     }
@@ -167,6 +200,7 @@ private:
     SmallVector<int64_t> shape(type.getShape());
     shape[*dim] *= count;
     argument.setType(type.clone(shape));
+    function.removeArgAttr(argument.getArgNumber(), kSymbolicShapeAttr);
     function.setType(FunctionType::get(function.getContext(),
                                        block.getArgumentTypes(),
                                        function.getResultTypes()));
@@ -204,11 +238,55 @@ private:
 
 } // namespace
 
-LogicalResult
-tp::forEachBatch(func::FuncOp function, Value loss, int64_t numBatches,
-                 Location loc,
-                 llvm::function_ref<LogicalResult(Value, Operation *)> visit) {
+LogicalResult tp::forEachBatch(func::FuncOp function, Value loss,
+                               int64_t numBatches, Location loc,
+                               VisitBatch visit) {
   if (numBatches == 1)
     return visit(loss, /*previous=*/nullptr);
   return Batches(function, numBatches, loc).run(loss, visit);
+}
+
+void tp::markPass(Block &block, Operation *previous, Operation *end,
+                  int64_t pass) {
+  auto begin = previous ? std::next(Block::iterator(previous)) : block.begin();
+  for (Operation &op : llvm::make_range(begin, Block::iterator(end)))
+    if (!op.hasAttr(kPassAttr))
+      op.setAttr(kPassAttr,
+                 IntegerAttr::get(IntegerType::get(op.getContext(), 64), pass));
+}
+
+LogicalResult tp::splitBatch(func::FuncOp function, int64_t numBatches) {
+  Block &block = function.getBody().front();
+  Operation *end = block.getTerminator();
+  SmallVector<SmallVector<Value>> parts(end->getNumOperands());
+  auto visit = [&](ArrayRef<Value> values, Operation *previous) {
+    markPass(block, previous, end, /*pass=*/2 * parts.front().size());
+    for (auto [part, value] : llvm::zip_equal(parts, values))
+      part.push_back(value);
+    return success();
+  };
+  if (parts.empty())
+    return success();
+  SmallVector<Value> results(end->getOperands());
+  if (numBatches == 1)
+    return visit(results, /*previous=*/nullptr);
+  Batches batches(function, numBatches, function.getLoc());
+  if (failed(batches.run(results, visit)))
+    return failure();
+  ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(end));
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    Value joined = batches.join(b, part);
+    if (!joined)
+      return function.emitError()
+             << "result " << i
+             << " can't be joined from the microbatches: its dimension 0 must "
+                "count the examples, as the inputs' batch does, found "
+             << part.front().getType();
+    end->setOperand(i, joined);
+    function.removeResultAttr(
+        i, StringAttr::get(function.getContext(), kSymbolicShapeAttr));
+  }
+  function.setType(FunctionType::get(
+      function.getContext(), block.getArgumentTypes(), end->getOperandTypes()));
+  return success();
 }

@@ -17,6 +17,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Interfaces/GradientOpInterface.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -230,7 +231,8 @@ private:
       Operation *previous = block.getTerminator()->getPrevNode();
       auto set = [&](unsigned operand, Value gradient) {
         if (wanted.test(operand))
-          add(step.op->getOperand(operand), gradient);
+          add(step.op->getOperand(operand), gradient,
+              step.op->getAttr(kStageAttr));
       };
       GradientBuilder backward(step.op->getLoc(), builder, step.results,
                                gradients, step.saved, wanted, set);
@@ -288,15 +290,27 @@ private:
     return success();
   }
 
-  /// Ops that are built for `from` belong to its module.
+  /// Ops that are built for `from` belong to its module, and to its stage of a
+  /// pipeline.
   static void nameOps(Operation *begin, Operation *end, Operation *from) {
-    Attribute fqn = from->getAttr(kFqnAttr);
-    for (Operation *op = begin; fqn && op != end; op = op->getNextNode())
-      if (!op->hasAttr(kFqnAttr))
-        op->setAttr(kFqnAttr, fqn);
+    inherit(kFqnAttr, begin, end, from);
+    inherit(kStageAttr, begin, end, from);
   }
 
-  void add(Value value, Value gradient) {
+  /// Gives the ops that lack the attribute `name` that of `from`.
+  static void inherit(StringRef name, Operation *begin, Operation *end,
+                      Operation *from) {
+    Attribute attr = from->getAttr(name);
+    for (Operation *op = begin; attr && op != end; op = op->getNextNode())
+      if (!op->hasAttr(name))
+        op->setAttr(name, attr);
+  }
+
+  /// `stage` is that of the use that the gradient comes from.
+  void add(Value value, Value gradient, Attribute stage = {}) {
+    auto [it, isNew] = stageOfUses.try_emplace(value, stage);
+    if (it->second != stage)
+      it->second = {};
     contributions[value].push_back(gradient);
   }
 
@@ -315,8 +329,14 @@ private:
       for (Value part : ArrayRef(parts).drop_front())
         sum = nn::expr::add(b, sum, part);
       parts.assign({sum});
+      // A value that several ops of a stage use is added up there, before the
+      // sum leaves the stage.
+      Operation *begin = previous->getNextNode(), *end = block.getTerminator();
+      if (Attribute stage = stageOfUses.lookup(value))
+        for (Operation *op = begin; op != end; op = op->getNextNode())
+          op->setAttr(kStageAttr, stage);
       if (Operation *from = value.getDefiningOp())
-        nameOps(previous->getNextNode(), block.getTerminator(), from);
+        nameOps(begin, end, from);
     }
     return parts.front();
   }
@@ -410,6 +430,9 @@ private:
   /// Last op first.
   SmallVector<Step> steps;
   DenseMap<Value, SmallVector<Value>> contributions;
+  /// The stage of a pipeline that all ops that use the value belong to; null if
+  /// they belong to several, or to none.
+  DenseMap<Value, Attribute> stageOfUses;
 };
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Training/Differentiate.h"
@@ -134,18 +135,33 @@ private:
                                 "respect to: every parameter is frozen");
 
     Gradients gradients;
-    if (failed(forEachBatch(function, loss, config.accumulate,
-                            config.accumulateLoc
-                                ? Location(config.accumulateLoc)
-                                : function.getLoc(),
-                            [&](Value batchLoss, Operation *previous) {
-                              return differentiateBatch(batchLoss, previous,
-                                                        arguments, gradients);
-                            })))
+    PipelineOp pipeline = getPipeline(getOperation());
+    int64_t count = config.accumulate;
+    if (pipeline)
+      count *= pipeline.getMicrobatches();
+    if (count > 1 && !arguments.empty())
+      return pipeline.emitError("the gradients of inputs aren't supported with "
+                                "several microbatches");
+    if (failed(forEachBatch(
+            function, loss, count,
+            config.accumulateLoc ? Location(config.accumulateLoc)
+                                 : function.getLoc(),
+            [&](ArrayRef<Value> values, Operation *previous) -> LogicalResult {
+              if (failed(differentiateBatch(values.front(), previous, arguments,
+                                            gradients)))
+                return failure();
+              if (!pipeline)
+                return success();
+              markPass(getBlock(), previous, gradients.begin,
+                       /*pass=*/2 * numBatches - 2);
+              markPass(getBlock(), gradients.begin->getPrevNode(), getReturn(),
+                       /*pass=*/2 * numBatches - 1);
+              return success();
+            })))
       return failure();
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
-    if (config.accumulate > 1) {
-      double share = 1.0 / static_cast<double>(config.accumulate);
+    if (count > 1) {
+      double share = 1.0 / static_cast<double>(count);
       totalLoss = mul(b, totalLoss, share);
       for (auto &[fqn, sum] : sums) {
         sum = mul(b, sum, share);

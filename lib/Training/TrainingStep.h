@@ -70,16 +70,28 @@ void recompute(Block &block, Operation *previous, Operation *begin,
                int64_t pass,
                llvm::function_ref<const void *(Operation *)> getGroup);
 
+/// Called for each batch when the ops that compute its values end the block,
+/// with the values and the last op before these ops (null for the first batch).
+using VisitBatch = llvm::function_ref<LogicalResult(ArrayRef<Value> values,
+                                                    Operation *previous)>;
+
 /// Makes the only block of `function`, which computes `loss` for one batch,
 /// compute it for `numBatches`. The example dimension of each argument that has
 /// one grows by this factor, and each batch takes its part of it. Each rank
-/// takes its own next examples, so none of them moves. `visit` is called for
-/// each batch when the ops that compute its loss end the block. It gets the
-/// loss and the last op before these ops (null for the first batch). Emits an
-/// error at `loc` if the ranks have different numbers of examples.
-LogicalResult forEachBatch(
-    func::FuncOp function, Value loss, int64_t numBatches, Location loc,
-    llvm::function_ref<LogicalResult(Value loss, Operation *previous)> visit);
+/// takes its own next examples, so none of them moves. `visit` gets the loss of
+/// each batch. Emits an error at `loc` if the ranks have different numbers of
+/// examples.
+LogicalResult forEachBatch(func::FuncOp function, Value loss,
+                           int64_t numBatches, Location loc, VisitBatch visit);
+
+/// Makes `function` compute its results for `numBatches` batches, likewise. The
+/// ops of batch k belong to its forward pass, number 2k. Emits an error if the
+/// batches of a result can't be joined.
+LogicalResult splitBatch(func::FuncOp function, int64_t numBatches);
+
+/// Marks the ops of `block` between `previous` (null: its begin) and `end` that
+/// belong to no pass yet as those of `pass` (`tp.pass`).
+void markPass(Block &block, Operation *previous, Operation *end, int64_t pass);
 
 /// A parameter and its gradient, of one type.
 struct TrainedParameter {

@@ -4,6 +4,8 @@
 #include "FunctionPartitioner.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
 
@@ -165,9 +167,10 @@ void FunctionPartitioner::finishMade(Operation *op, Block::iterator begin,
   for (Operation &made : llvm::make_range(begin, end)) {
     made.removeAttr(kShardingAttr);
     made.removeAttr(kShardingsAttr);
-    // The new ops belong to the same module.
-    if (auto fqn = op->getAttr(kFqnAttr))
-      made.setAttr(kFqnAttr, fqn);
+    // The new ops belong to the same module, and to the same part of a pipeline.
+    for (StringRef name : {kFqnAttr, kStageAttr, kPassAttr})
+      if (Attribute attr = op->getAttr(name))
+        made.setAttr(name, attr);
     made.walk([&](CollectiveOpInterface collective) {
       setCollectiveBytes(collective, mesh);
     });

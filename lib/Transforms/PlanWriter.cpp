@@ -210,8 +210,34 @@ private:
 
 } // namespace
 
+/// Declares the pipeline, and marks the ops of its stages: a stage has the ops
+/// from its module on, in the order in which the model runs them.
+static void writePipeline(const plan::CheckedPlan &plan, ModuleOp model) {
+  const plan::PipelineAxis &pipeline = *plan.file.pipeline;
+  MeshOp mesh = *model.getOps<MeshOp>().begin();
+  OpBuilder builder(model.getContext());
+  builder.setInsertionPointAfter(mesh);
+  PipelineOp::create(
+      builder, model.getLoc(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+      builder.getStringAttr(plan.file.mesh[pipeline.axis].name),
+      builder.getStringAttr(stringifyPipelineSchedule(pipeline.schedule)),
+      builder.getI64IntegerAttr(pipeline.microbatches));
+  int64_t stage = 0;
+  ModuleOpInterface first = plan.stages.front();
+  auto function = first->getParentOfType<FunctionOpInterface>();
+  function.getFunctionBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa<ModuleOpInterface>(op))
+      stage += llvm::is_contained(plan.stages, op);
+    else if (op->getNumResults() && !isa<ParameterOpInterface>(op) &&
+             isa<ModuleOpInterface, FunctionOpInterface>(op->getParentOp()))
+      op->setAttr(kStageAttr, builder.getI64IntegerAttr(stage));
+  });
+}
+
 WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
+  if (plan.file.pipeline)
+    writePipeline(plan, model);
   if (!plan.file.data.empty())
     applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());
   return written;

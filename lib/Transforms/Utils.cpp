@@ -153,17 +153,46 @@ tp::getPrograms(ModuleOp module) {
                << "copy itself";
       it->second.push_back(copy);
     }
+  // The stages of a pipeline have all ranks together.
+  llvm::MapVector<Operation *, SmallVector<func::FuncOp>> wholes;
+  for (auto &[function, group] : programs) {
+    Operation *whole = function;
+    if (auto first = function->getAttrOfType<FlatSymbolRefAttr>(kStageOfAttr)) {
+      whole = symbols.lookup(first.getValue());
+      if (!programs.contains(whole) || whole->hasAttr(kStageOfAttr))
+        return function->emitError("is a stage of ")
+               << first
+               << ", which must be the function of the first stage, with a "
+                  "body";
+    }
+    llvm::append_range(wholes[whole], group);
+  }
+  for (auto &[function, group] : wholes) {
+    if (group.size() == 1 && !getRanksAttr(group.front()))
+      continue;
+    if (!*mesh)
+      return group.front().emitError("has 'tp.ranks', but there is no tp.mesh");
+    if (failed(getProgramsByRank(group, mesh->getNumRanks())))
+      return failure();
+  }
   SmallVector<SmallVector<func::FuncOp>> groups;
   for (auto &[function, group] : programs) {
-    bool isOne = group.size() == 1 && !getRanksAttr(group.front());
-    if (!isOne && !*mesh)
-      return group.front().emitError("has 'tp.ranks', but there is no tp.mesh");
-    if (!isOne && failed(getProgramsByRank(group, mesh->getNumRanks())))
-      return failure();
     llvm::sort(MutableArrayRef(group).drop_front(), [](auto a, auto b) {
       return getRanksAttr(a)[0] < getRanksAttr(b)[0];
     });
     groups.push_back(std::move(group));
   }
   return groups;
+}
+
+llvm::MapVector<StringAttr, SmallVector<func::FuncOp>>
+tp::joinStages(ArrayRef<SmallVector<func::FuncOp>> programs) {
+  llvm::MapVector<StringAttr, SmallVector<func::FuncOp>> joined;
+  for (ArrayRef<func::FuncOp> group : programs) {
+    func::FuncOp function = group.front();
+    auto first = function->getAttrOfType<FlatSymbolRefAttr>(kStageOfAttr);
+    llvm::append_range(
+        joined[first ? first.getAttr() : function.getSymNameAttr()], group);
+  }
+  return joined;
 }

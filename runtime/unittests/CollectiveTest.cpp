@@ -120,6 +120,7 @@ static double expectedElement(const Collective &c,
     return operand(c.root, at);
   case CollectiveKind::Exchange:
   case CollectiveKind::Halo:
+  case CollectiveKind::Transfer:
     for (const Transfer &t : c.transfers[group[position]]) {
       Shape where = at;
       bool isInside = true;
@@ -165,7 +166,8 @@ static int64_t expectedBytes(const Collective &c,
     return width * (own * (n - 1) + total - own);
   }
   case CollectiveKind::Exchange:
-  case CollectiveKind::Halo: {
+  case CollectiveKind::Halo:
+  case CollectiveKind::Transfer: {
     int64_t bytes = 0;
     for (const Transfer &t : c.transfers[rank])
       bytes += t.from == rank ? 0 : numElements(t.size) * width;

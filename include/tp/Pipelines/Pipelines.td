@@ -16,7 +16,8 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     - `tp-apply-plan`, with a plan;
     - `tp-grad`, with a training file: the program becomes a training step; with `gradients`: it
       returns the gradients of its first result;
-    - `tp-propagate`, `tp-partition` and `tp-inline-calls`;
+    - `tp-split-batch`, in any other program with a pipeline;
+    - `tp-propagate`, `tp-partition`, `tp-inline-calls` and `tp-cut-stages`;
     - `tp-optimize-collectives`;
     - `tp-overlap-collectives`, with `overlap`; without it, `tp-hoist-parameter-updates` in a
       training step;

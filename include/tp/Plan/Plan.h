@@ -52,6 +52,9 @@ struct CheckedPlan {
   llvm::MapVector<StringAttr, std::vector<ParameterLayout>> parameters;
   std::vector<ModuleLayouts> modules;
   std::vector<LossLayout> losses;
+  /// The module that begins each stage of the pipeline after the first, in the
+  /// order in which the model runs them.
+  std::vector<ModuleOpInterface> stages;
   /// The batch dimension of each input that has one; empty without data
   /// parallelism.
   llvm::DenseMap<Value, int64_t> batchDims;

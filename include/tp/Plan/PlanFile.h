@@ -11,6 +11,7 @@
 
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Plan/Placement.h"
 #include "tp/Support/YamlReader.h"
@@ -83,6 +84,17 @@ struct DataAxis {
   std::optional<std::vector<ModulePattern>> modules = std::nullopt;
 };
 
+/// A mesh dimension whose ranks run the stages of a pipeline.
+struct PipelineAxis {
+  /// Index into PlanFile::mesh.
+  unsigned axis;
+  FileLineColLoc loc;
+  /// The module that begins each stage after the first.
+  std::vector<ModulePattern> split = {};
+  PipelineSchedule schedule = PipelineSchedule::OneFOneB;
+  int64_t microbatches = 1;
+};
+
 /// The batch dimension of an input.
 struct BatchInput {
   std::string input;
@@ -101,6 +113,7 @@ struct PlanFile {
   std::vector<PlanGroup> groups;
   /// In the order of the mesh.
   std::vector<DataAxis> data;
+  std::optional<PipelineAxis> pipeline;
   /// Empty if the file doesn't list any.
   std::vector<BatchInput> batch;
 };

@@ -42,6 +42,43 @@ def AddLoss : Pass<"tp-add-loss", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::nn::NNDialect"];
 }
 
+def SplitBatch : Pass<"tp-split-batch", "::mlir::ModuleOp"> {
+  let summary = "Compute a model's results for the microbatches of a pipeline";
+  let description = [{
+    Without a `tp.pipeline`, nothing changes. Otherwise the model's ops are copied for each of its
+    `microbatches`. The batch of the program consists of these microbatches: the dimension of each
+    argument that counts the examples grows by their number, and each microbatch takes its part.
+    `tp-grad` does the same for a training step. The results of the microbatches are joined along
+    dimension 0.
+
+    With 2 microbatches,
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %0 = nn.relu %x {tp.stage = 0 : i64} : tensor<4x8xf32>
+      return %0 : tensor<4x8xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+      %x0 = nn.reshape … of nn.slice … from 0 of %x
+      %0 = nn.relu %x0 {tp.pass = 0 : i64, tp.stage = 0 : i64} : tensor<4x8xf32>
+      %x1 = nn.reshape … of nn.slice … from 1 of %x
+      %1 = nn.relu %x1 {tp.pass = 2 : i64, tp.stage = 0 : i64} : tensor<4x8xf32>
+      %2 = nn.reshape … of nn.concat %0, %1 …
+      return %2 : tensor<8x8xf32>
+    }
+    ```
+
+    Fails if dimension 0 of a result doesn't count the examples, or if data parallelism can't give
+    each rank as many examples of every microbatch.
+  }];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
 def Grad : Pass<"tp-grad", "::mlir::ModuleOp"> {
   let summary = "Differentiate a model, and make its training step";
   let description = [{

@@ -254,6 +254,71 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
                            "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def CutStages : Pass<"tp-cut-stages", "::mlir::ModuleOp"> {
+  let summary = "Give each stage of a pipeline a program of its own";
+  let description = [{
+    Without a `tp.pipeline`, nothing changes. Otherwise the ranks at index i of its mesh dimension
+    get a program of stage i. The function itself becomes stage 0; the function of each further
+    stage names it in `tp.stage_of`.
+
+    An op that is marked with `tp.stage`, and depends on an activation, runs on that stage. So does
+    an unmarked op whose operands come from one stage. All other ops run on each stage that needs
+    them: parameters, constants, what depends on nothing else or on arguments alone, and what
+    combines values of several stages. A stage therefore holds the parameters that it reads, and
+    updates them. If several stages hold a parameter, as a tied weight, each of them receives the
+    others' gradients and updates its own copy alike.
+
+    A value that another stage needs becomes a `tp.transfer` in both programs. The sender starts it
+    where the value is computed, and waits for it when it sends the values of the second next
+    microbatch. The receiver waits for it where it first needs the value.
+
+    Ops run in the order of the pipeline's schedule, by their passes (`tp.pass`). Tensors that a
+    stage doesn't take or return have an empty type and the attribute `tp.absent`. Scalars are
+    returned by all stages.
+
+    With a pipeline over {pp: 2}, the program
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %w = nn.parameter "a.weight" : tensor<8x8xf32>
+      %0 = nn.linear %x, %w {tp.stage = 0 : i64} : …
+      %v = nn.parameter "b.weight" : tensor<8x8xf32>
+      %1 = nn.linear %0, %v {tp.stage = 1 : i64} : …
+      return %1 : tensor<4x8xf32>
+    }
+    ```
+
+    becomes
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>) -> (tensor<0x0xf32> {tp.absent})
+        attributes {tp.ranks = array<i64: 0>, tp.stage = 0 : i64} {
+      %w = nn.parameter "a.weight" : tensor<8x8xf32>
+      %0 = nn.linear %x, %w : …
+      %1 = tp.start { tp.transfer %0 from 0 to 1 … : tensor<4x8xf32> -> tensor<0x0xf32> }
+      %2 = tensor.empty() : tensor<0x0xf32>
+      tp.wait %1
+      return %2 : tensor<0x0xf32>
+    }
+    func.func @main_stage1(%x: tensor<0x0xf32> {tp.absent}) -> tensor<4x8xf32>
+        attributes {tp.ranks = array<i64: 1>, tp.stage = 1 : i64, tp.stage_of = @main} {
+      %0 = tp.start { tp.transfer %empty from 0 to 1 … : tensor<0x0xf32> -> tensor<4x8xf32> }
+      %1 = tp.wait %0
+      %v = nn.parameter "b.weight" : tensor<8x8xf32>
+      %2 = nn.linear %1, %v : …
+      return %2 : tensor<4x8xf32>
+    }
+    ```
+
+    Run it on per-rank IR, after `tp-inline-calls`, and before collectives are optimized. Fails if a
+    function has several blocks, or if the pipeline's mesh dimension splits a value unevenly.
+  }];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numTransfers", "transfers", "Values that a stage sends to another">,
+  ];
+}
+
 def OptimizeCollectives : Pass<"tp-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "Remove, share and merge collectives, and replace them by cheaper ones";
   let description = [{

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
 
@@ -51,10 +52,16 @@ getProgramsByRank(ArrayRef<func::FuncOp> programs, int64_t numRanks);
 SmallVector<int64_t> getRanksOf(func::FuncOp program, int64_t numRanks);
 
 /// The programs of each function with a body (Programs.h): the function, then
-/// its copies by their first rank. Fails with an error if a copy has no body,
-/// if `tp.copy_of` names a copy or no function with a body, or if not every
-/// rank runs exactly one of a function's programs.
+/// its copies by their first rank. Each stage of a pipeline counts as a
+/// function. Fails with an error if a copy has no body, if `tp.copy_of` names a
+/// copy or no function with a body, or if not every rank runs exactly one of
+/// the programs of a function or of a pipeline.
 FailureOr<SmallVector<SmallVector<func::FuncOp>>> getPrograms(ModuleOp module);
+
+/// Those of the pipeline's stages together, by the symbol of the function, or
+/// of the first stage's.
+llvm::MapVector<StringAttr, SmallVector<func::FuncOp>>
+joinStages(ArrayRef<SmallVector<func::FuncOp>> programs);
 
 } // namespace mlir::tp
 

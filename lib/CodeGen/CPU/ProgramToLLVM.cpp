@@ -20,6 +20,7 @@
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
@@ -319,8 +320,8 @@ class ConvertProgramToLLVM
       function.setAllArgAttrs(attributes);
     }
     for (func::FuncOp program : programs) {
-      program->removeAttr(kRanksAttr);
-      program->removeAttr(kCopyOfAttr);
+      for (StringRef name : {kRanksAttr, kCopyOfAttr, kStageAttr, kStageOfAttr})
+        program->removeAttr(name);
     }
   }
 };

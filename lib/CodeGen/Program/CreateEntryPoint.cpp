@@ -14,6 +14,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/ConstantBuffers.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -273,7 +274,11 @@ class CreateEntryPoint
                  << "' is Partial; an output must be replicated or split";
         if (&program == &first)
           tensors.push_back(*tensor);
-        else if (tensors[i] != *tensor)
+        else if (FailureOr<DictionaryAttr> joined = joinShards(
+                     cast<DictionaryAttr>(tensors[i]), *tensor, program);
+                 succeeded(joined))
+          tensors[i] = *joined;
+        else
           return differ(program.function)
                  << "has '" << boundary.name << "' as number " << i
                  << " of its " << role
@@ -283,12 +288,34 @@ class CreateEntryPoint
     return ArrayAttr::get(&getContext(), tensors);
   }
 
+  /// `first` with the shards that `program` gives for its ranks; fails if the
+  /// two differ in anything else.
+  FailureOr<DictionaryAttr> joinShards(DictionaryAttr first,
+                                       DictionaryAttr other,
+                                       const Program &program) {
+    NamedAttrList joined(first), rest(other);
+    SmallVector<Attribute> shards(first.getAs<ArrayAttr>(kShards).getValue());
+    ArrayAttr own = other.getAs<ArrayAttr>(kShards);
+    for (int64_t rank : program.ranks)
+      shards[rank] = own[rank];
+    joined.set(kShards, own);
+    if (joined.getDictionary(&getContext()) !=
+        rest.getDictionary(&getContext()))
+      return failure();
+    joined.set(kShards, ArrayAttr::get(&getContext(), shards));
+    return joined.getDictionary(&getContext());
+  }
+
   FailureOr<DictionaryAttr> describeParameter(StringAttr fqn) {
     DictionaryAttr first;
+    SmallVector<const Program *> lacking;
     for (Program &program : programs) {
       auto found = program.parameters.find(fqn);
-      if (found == program.parameters.end())
+      if (found == program.parameters.end()) {
+        if (program.function->hasAttr(kStageAttr))
+          lacking.push_back(&program);
         continue;
+      }
       nn::ParameterOp op = found->second.front();
       FailureOr<DictionaryAttr> tensor = describeBoundary(
           {fqn.str(), op.getType(), op->getAttrDictionary(), op.getLoc()}, mesh,
@@ -309,7 +336,14 @@ class CreateEntryPoint
                << " with another type, sharding or update";
       first = *tensor;
     }
-    return first;
+    // The other stages of a pipeline don't hold it.
+    SmallVector<Attribute> shards(first.getAs<ArrayAttr>(kShards).getValue());
+    for (const Program *program : lacking)
+      for (int64_t rank : program->ranks)
+        shards[rank] = describeAbsent(cast<ArrayAttr>(shards[rank]));
+    NamedAttrList entries(first);
+    entries.set(kShards, ArrayAttr::get(&getContext(), shards));
+    return entries.getDictionary(&getContext());
   }
 
   /// An error about a program that isn't like the first.

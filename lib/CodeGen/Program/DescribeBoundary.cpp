@@ -9,6 +9,7 @@
 
 #include "DescribeBoundary.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Pipeline.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -62,6 +63,12 @@ static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
     shards.push_back(b.getArrayAttr(dims));
   }
   return b.getArrayAttr(shards);
+}
+
+ArrayAttr tp::describeAbsent(ArrayAttr shard) {
+  auto nothing = DenseI64ArrayAttr::get(shard.getContext(), {0, 0});
+  return ArrayAttr::get(shard.getContext(),
+                        SmallVector<Attribute>(shard.size(), nothing));
 }
 
 /// For a Partial sum or product, the ranks whose part is the neutral element,
@@ -134,6 +141,9 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
     for (int64_t size : global.getShape())
       whole.push_back({Interval{0, size}});
   }
+  if (boundary.attrs && boundary.attrs.contains(kAbsentAttr))
+    for (int64_t rank : ranks)
+      blocks[rank].assign(global.getRank(), {Interval{0, 0}});
   for (int64_t rank : ranks)
     for (auto [dim, required, found] :
          llvm::enumerate(getBlockShape(blocks[rank]), local.getShape()))
@@ -156,7 +166,7 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
                         {"dtype", b.getStringAttr(*dtype)},
                         {"shape", b.getDenseI64ArrayAttr(global.getShape())},
                         {"placements", b.getArrayAttr(placements)},
-                        {"shards", describeShards(b, blocks)}});
+                        {kShards, describeShards(b, blocks)}});
   if (auto symbolic = getAttr<ArrayAttr>(boundary, kSymbolicShapeAttr))
     tensor.append("symbolic_shape", symbolic);
   if (hasSum || hasProduct)

@@ -30,6 +30,13 @@ FailureOr<DictionaryAttr> describeBoundary(const Boundary &boundary,
                                            MeshOp mesh,
                                            ArrayRef<int64_t> ranks);
 
+/// The member of a TENSOR that lists the ranks' blocks.
+constexpr StringLiteral kShards = "shards";
+
+/// The entry of `shards` for a rank that holds nothing of a tensor whose other
+/// entries are like `shard`. A scalar has no such entry: all ranks hold it.
+ArrayAttr describeAbsent(ArrayAttr shard);
+
 /// Whether the ranks' blocks are still to be reduced.
 bool isPartial(const Boundary &boundary);
 

@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every rank's program has each collective once, with the rank's own shapes.
-// This file compares them: every program must have the same collective, and the
-// blocks must fit together within each group.
+// This file compares them: every program, of the same stage of a pipeline, must
+// have the same collective, and the blocks must fit together within each group.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Pipeline.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/ScopedPrinter.h"
+#include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,25 +22,43 @@ namespace {
 
 /// One collective as each rank's program has it.
 struct Collective {
-  SmallVector<CollectiveOpInterface> ops; // by rank
+  /// By rank; null on ranks of other stages of a pipeline.
+  SmallVector<CollectiveOpInterface> ops;
 
-  CollectiveOpInterface getFirst() { return ops.front(); }
+  CollectiveOpInterface getFirst() {
+    return *llvm::find_if(ops, [](CollectiveOpInterface op) { return !!op; });
+  }
   /// Whether a rank starts it, and waits for it later.
   bool isStarted() {
     return llvm::any_of(ops, [](CollectiveOpInterface op) {
-      return isa<StartOp>(op->getParentOp());
+      return op && isa<StartOp>(op->getParentOp());
     });
   }
-  ArrayRef<int64_t> getOperandShape(int64_t rank) {
-    return getShape(ops[rank]->getOperand(0));
+  /// Shapes are empty on ranks that don't take part.
+  SmallVector<int64_t> getOperandShape(int64_t rank) {
+    return ops[rank] ? getShape(ops[rank]->getOperand(0)) : getNone();
   }
-  ArrayRef<int64_t> getResultShape(int64_t rank) {
-    return getShape(ops[rank]->getResult(0));
+  SmallVector<int64_t> getResultShape(int64_t rank) {
+    return ops[rank] ? getShape(ops[rank]->getResult(0)) : getNone();
+  }
+  /// The groups of ranks that take part.
+  SmallVector<SmallVector<int64_t>> getGroups(MeshOp mesh) {
+    auto groups = mesh.getGroups(getFirst().getAxes().getAxes());
+    if (auto transfer = dyn_cast<TransferOp>(getFirst().getOperation()))
+      for (SmallVector<int64_t> &group : groups)
+        group = {group[transfer.getFrom()], group[transfer.getTo()]};
+    llvm::erase_if(groups, [&](ArrayRef<int64_t> group) {
+      return llvm::any_of(group, [&](int64_t rank) { return !ops[rank]; });
+    });
+    return groups;
   }
 
 private:
-  static ArrayRef<int64_t> getShape(Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
+  static SmallVector<int64_t> getShape(Value value) {
+    return llvm::to_vector(cast<RankedTensorType>(value.getType()).getShape());
+  }
+  SmallVector<int64_t> getNone() {
+    return SmallVector<int64_t>(getShape(getFirst()->getResult(0)).size(), 0);
   }
 };
 
@@ -152,8 +174,8 @@ LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
   if (flow.joined)
     result[*flow.joined] = sum(&Collective::getOperandShape, *flow.joined);
   for (int64_t rank : group) {
-    ArrayRef<int64_t> foundOperand = collective.getOperandShape(rank);
-    ArrayRef<int64_t> foundResult = collective.getResultShape(rank);
+    SmallVector<int64_t> foundOperand = collective.getOperandShape(rank);
+    SmallVector<int64_t> foundResult = collective.getResultShape(rank);
     if (flow.joined)
       operand[*flow.joined] = foundOperand[*flow.joined];
     if (flow.cut)
@@ -179,6 +201,8 @@ LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
 /// shardings.
 LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
   for (auto [rank, op] : llvm::enumerate(collective.ops)) {
+    if (!op)
+      continue;
     auto exchange = cast<ExchangeOp>(op.getOperation());
     for (auto [value, sharding] : {std::pair<Value, ShardingAttr>(
                                        exchange.getInput(), exchange.getFrom()),
@@ -200,10 +224,10 @@ LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
 LogicalResult checkTransfers(Collective &collective, int64_t rank,
                              ArrayRef<Transfer> transfers) {
   CollectiveOpInterface op = collective.ops[rank];
-  ArrayRef<int64_t> result = collective.getResultShape(rank);
+  SmallVector<int64_t> result = collective.getResultShape(rank);
   int64_t filled = 0;
   for (const Transfer &transfer : transfers) {
-    ArrayRef<int64_t> operand = collective.getOperandShape(transfer.source);
+    SmallVector<int64_t> operand = collective.getOperandShape(transfer.source);
     bool fits = operand.size() == result.size();
     for (size_t dim = 0; fits && dim < operand.size(); ++dim)
       fits = transfer.sourceOffset[dim] + transfer.size[dim] <= operand[dim];
@@ -235,7 +259,7 @@ public:
     auto exchange = dyn_cast<ExchangeOp>(op.getOperation());
     if (exchange && failed(checkExchange(collective, mesh)))
       return failure();
-    for (ArrayRef<int64_t> group : mesh.getGroups(op.getAxes().getAxes())) {
+    for (ArrayRef<int64_t> group : collective.getGroups(mesh)) {
       if (flow && failed(checkGroup(collective, *flow, group)))
         return failure();
       groups.push_back(b.getDenseI64ArrayAttr(group));
@@ -252,13 +276,16 @@ public:
           b.getDenseI64ArrayAttr(collective.getOperandShape(rank)));
       resultShapes.push_back(
           b.getDenseI64ArrayAttr(collective.getResultShape(rank)));
-      bytes.push_back(collective.ops[rank].getReceivedBytes(rank, mesh));
+      CollectiveOpInterface own = collective.ops[rank];
+      bytes.push_back(own ? own.getReceivedBytes(rank, mesh) : 0);
       if (flow)
         continue;
-      SmallVector<Transfer> boxes =
-          collective.ops[rank].getTransfers(rank, mesh);
-      if (failed(checkTransfers(collective, rank, boxes)))
-        return failure();
+      SmallVector<Transfer> boxes;
+      if (own) {
+        boxes = own.getTransfers(rank, mesh);
+        if (failed(checkTransfers(collective, rank, boxes)))
+          return failure();
+      }
       transfers.push_back(describeTransfers(boxes));
     }
     Type element =
@@ -317,16 +344,65 @@ private:
 
 FailureOr<ArrayAttr>
 tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
-  for (RankedProgram &program : programs.drop_front())
-    if (failed(checkSameSequence(program, programs.front())))
-      return failure();
-  SmallVector<Attribute> entries;
-  for (size_t id = 0; id < programs.front().collectives.size(); ++id) {
-    Collective collective;
-    collective.ops.resize(mesh.getNumRanks());
-    for (RankedProgram &program : programs)
+  SmallVector<Collective> collectives;
+  auto add = [&]() -> int64_t {
+    collectives.emplace_back().ops.resize(mesh.getNumRanks());
+    return collectives.size() - 1;
+  };
+  // Programs of one stage have the same collectives. A transfer is the n-th one
+  // between two stages in the programs of both; the receiver's counts.
+  llvm::MapVector<Attribute, RankedProgram *> firstOfStage;
+  std::map<std::tuple<int64_t, int64_t, size_t>, int64_t> transfers;
+  auto forEachTransfer = [&](RankedProgram &program, bool isSent, auto visit) {
+    std::map<std::pair<int64_t, int64_t>, size_t> counts;
+    for (auto [i, op] : llvm::enumerate(program.collectives))
+      if (auto transfer = dyn_cast<TransferOp>(op.getOperation())) {
+        std::pair<int64_t, int64_t> channel(transfer.getFrom(),
+                                            transfer.getTo());
+        size_t number = counts[channel]++;
+        if (transfer.isSent() == isSent)
+          visit(i, std::tuple_cat(channel, std::make_tuple(number)));
+      }
+  };
+  for (RankedProgram &program : programs) {
+    RankedProgram *&first = firstOfStage[program.function->getAttr(kStageAttr)];
+    if (first) {
+      if (failed(checkSameSequence(program, *first)))
+        return failure();
+      program.ids = first->ids;
+      continue;
+    }
+    first = &program;
+    for (CollectiveOpInterface op : program.collectives) {
+      auto transfer = dyn_cast<TransferOp>(op.getOperation());
+      program.ids.push_back(transfer && transfer.isSent() ? -1 : add());
+    }
+    forEachTransfer(program, /*isSent=*/false, [&](size_t i, auto key) {
+      transfers[key] = program.ids[i];
+    });
+  }
+  for (RankedProgram &program : programs) {
+    std::optional<size_t> unmatched;
+    forEachTransfer(program, /*isSent=*/true, [&](size_t i, auto key) {
+      if (auto found = transfers.find(key); found != transfers.end())
+        program.ids[i] = found->second;
+      else
+        unmatched = i;
+    });
+    if (unmatched)
+      return program.collectives[*unmatched].emitError(
+          "sends a value that no stage receives");
+    for (auto [id, op] : llvm::zip_equal(program.ids, program.collectives))
       for (int64_t rank : program.ranks)
-        collective.ops[rank] = program.collectives[id];
+        collectives[id].ops[rank] = op;
+  }
+  for (Collective &collective : collectives)
+    if (isa<TransferOp>(collective.getFirst()) &&
+        collective.getGroups(mesh).empty())
+      return collective.getFirst().emitError(
+          "receives a value that no stage sends");
+  SmallVector<Attribute> entries;
+  for (Collective &collective : collectives) {
     FailureOr<Attribute> entry = Describer(mesh).describe(collective);
     if (failed(entry))
       return failure();

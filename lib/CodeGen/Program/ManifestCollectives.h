@@ -15,10 +15,12 @@ struct RankedProgram {
   SmallVector<int64_t> ranks;
   /// In the order in which they run.
   SmallVector<CollectiveOpInterface> collectives;
+  /// Their indices in the manifest's list.
+  SmallVector<int64_t> ids;
 };
 
-/// The collectives of the programs, which all ranks share, as
-/// docs/Artifact.md's list of COLLECTIVE. Fails with an error if the programs
+/// The collectives of the programs as docs/Artifact.md's list of COLLECTIVE;
+/// sets their `ids`. Fails with an error if programs of one stage of a pipeline
 /// run different ones, or if the blocks of a group don't fit together.
 FailureOr<ArrayAttr>
 describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh);

@@ -9,6 +9,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Blocks.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Transforms/Utils.h"
 
@@ -80,6 +81,8 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     // Its content is in the manifest and in the tables now.
     for (MeshOp mesh : meshes)
       mesh.erase();
+    if (PipelineOp pipeline = getPipeline(module))
+      pipeline.erase();
   }
 
   /// Fails where the program has no rank argument.
@@ -90,7 +93,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
       return failure();
     rank = arguments.front();
     ranks = program.ranks;
-    numCollectives = 0;
+    ids = program.ids;
 
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
@@ -130,9 +133,15 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
                                     type.getElementType())};
   }
 
+  IntegerAttr takeId(Builder &b) {
+    IntegerAttr id = b.getI64IntegerAttr(ids.front());
+    ids = ids.drop_front();
+    return id;
+  }
+
   void convert(RewriterBase &rewriter, CollectiveOpInterface op) {
     auto [input, init] = getBuffers(rewriter, op);
-    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
+    IntegerAttr id = takeId(rewriter);
     rewriter.replaceOpWithNewOp<tprt::CollectiveOp>(
         op, TypeRange(op->getResult(0).getType()), id, input, init);
   }
@@ -142,7 +151,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     auto wait = cast<WaitOp>(*op->user_begin());
     rewriter.setInsertionPoint(op);
     auto [input, init] = getBuffers(rewriter, collective);
-    IntegerAttr id = rewriter.getI64IntegerAttr(numCollectives++);
+    IntegerAttr id = takeId(rewriter);
     TypeRange type(wait->getResultTypes());
     auto start = tprt::CollectiveStartOp::create(rewriter, collective.getLoc(),
                                                  type, id, input, init);
@@ -214,7 +223,8 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
 
   Value rank;
   ArrayRef<int64_t> ranks;
-  int64_t numCollectives = 0;
+  /// Of the collectives that are left to convert.
+  ArrayRef<int64_t> ids;
 };
 
 } // namespace

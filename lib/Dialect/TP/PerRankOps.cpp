@@ -5,7 +5,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Intervals.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/Pipeline.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -461,6 +461,9 @@ SmallVector<StringRef> tp::getCollectiveKinds() {
   return listCollectives<
 #define GET_OP_LIST
 #include "tp/Dialect/TP/TPOps.cpp.inc"
+      ,
+#define GET_OP_LIST
+#include "tp/Dialect/TP/PipelineOps.cpp.inc"
       >();
 }
 

@@ -8,6 +8,7 @@
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/ConstantBuffers.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/TP.h"
 
@@ -45,6 +46,10 @@ void TPDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tp/Dialect/TP/TPOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tp/Dialect/TP/PipelineOps.cpp.inc"
       >();
   addInterfaces<TPInlinerInterface, TPAsmInterface>();
 }
@@ -126,6 +131,16 @@ static constexpr DiscardableAttr discardableAttrs[] = {
        return isOn<FunctionOpInterface, FlatSymbolRefAttr>(op, value) &&
               op->hasAttr(kRanksAttr);
      }},
+    {kStageAttr, "the number of a stage, an i64 of at least 0,",
+     [](Operation *, Attribute value) {
+       return isI64(value) && cast<IntegerAttr>(value).getInt() >= 0;
+     }},
+    {kStageOfAttr, "the symbol of a function, on a function with 'tp.ranks',",
+     [](Operation *op, Attribute value) {
+       return isOn<FunctionOpInterface, FlatSymbolRefAttr>(op, value) &&
+              op->hasAttr(kRanksAttr);
+     }},
+    {kAbsentAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
     {kRedistributionsAttr, "a list of redistributions on a function",
      isOn<FunctionOpInterface, ArrayAttr>},
     {kConstantsAttr, "an array of strings on a module",

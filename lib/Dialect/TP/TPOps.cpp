@@ -1,6 +1,7 @@
 //===- TPOps.cpp - Mesh, sharding, redistribution -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "AxesFormat.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Blocks.h"
@@ -11,22 +12,6 @@ using namespace mlir;
 using namespace mlir::tp;
 
 #include "tp/Dialect/TP/TPInterfaces.cpp.inc"
-
-//===----------------------------------------------------------------------===//
-// custom<Axes>: {dp, tp}
-//===----------------------------------------------------------------------===//
-
-static ParseResult parseAxes(OpAsmParser &parser, AxisListAttr &axes) {
-  FailureOr<AxisListAttr> parsed = AxisListAttr::parseAxes(parser);
-  if (failed(parsed))
-    return failure();
-  axes = *parsed;
-  return success();
-}
-
-static void printAxes(OpAsmPrinter &printer, Operation *, AxisListAttr axes) {
-  axes.printAxes(printer.getStream());
-}
 
 #define GET_OP_CLASSES
 #include "tp/Dialect/TP/TPOps.cpp.inc"

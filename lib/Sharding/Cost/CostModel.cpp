@@ -5,8 +5,11 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -405,16 +408,49 @@ double Prediction::getSeconds() const {
   return seconds;
 }
 
-Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-                       const Machine &machine) {
-  CostModel model(machine, mesh);
-  Prediction prediction;
-  prediction.ranks.resize(mesh.getNumRanks());
-  /// By program: the collectives, and the seconds of compute before each.
-  SmallVector<SmallVector<CollectiveOpInterface>> collectives;
-  SmallVector<SmallVector<double>> before;
-  SmallVector<unsigned> programOf(mesh.getNumRanks(), 0);
-  for (auto [index, program] : llvm::enumerate(programs)) {
+namespace {
+
+/// Advances all ranks' clocks from collective to collective.
+class RunPredictor {
+public:
+  RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+               const Machine &machine)
+      : mesh(mesh), model(machine, mesh), programOf(mesh.getNumRanks(), 0),
+        clock(mesh.getNumRanks(), 0), arrivals(mesh.getNumRanks()),
+        next(mesh.getNumRanks(), 0) {
+    prediction.ranks.resize(mesh.getNumRanks());
+    for (func::FuncOp program : programs)
+      addProgram(program);
+  }
+
+  Prediction run() {
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+        while (next[rank] < issued[programOf[rank]].size() && step(rank))
+          progress = true;
+    }
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
+      compute(rank);
+    for (auto [program, list] : llvm::zip_equal(prediction.programs, issued))
+      for (Issued &collective : list)
+        if (!collective.isSent)
+          addToModule(program, collective);
+    return std::move(prediction);
+  }
+
+private:
+  struct Issued {
+    CollectiveOpInterface op;
+    /// Its index in `Prediction::collectives`, unless it is sent.
+    size_t id;
+    bool isSent;
+    /// Of a transfer: its number among those between the two stages.
+    size_t number = 0;
+  };
+
+  void addProgram(func::FuncOp program) {
     ProgramPrediction &result = prediction.programs.emplace_back();
     result.program = program;
     if (auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
@@ -423,12 +459,23 @@ Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
       llvm::append_range(result.ranks,
                          llvm::seq<int64_t>(0, mesh.getNumRanks()));
     for (int64_t rank : result.ranks)
-      programOf[rank] = index;
-    auto &issued = collectives.emplace_back();
+      programOf[rank] = issued.size();
+    auto &list = issued.emplace_back();
     auto &computed = before.emplace_back(1, 0.0);
+    // Programs of one stage issue the same collectives.
+    auto [first, isFirst] = firstIds.try_emplace(program->getAttr(kStageAttr),
+                                                 prediction.collectives.size());
+    size_t id = first->second;
+    std::map<std::pair<int64_t, int64_t>, size_t> numTransfers;
     walkExecuted(result.program, [&](Operation *op) {
       if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-        issued.push_back(collective);
+        auto transfer = dyn_cast<TransferOp>(op);
+        Issued entry{collective, id, transfer && transfer.isSent()};
+        if (transfer)
+          entry.number = numTransfers[{transfer.getFrom(), transfer.getTo()}]++;
+        if (!entry.isSent && id++ == prediction.collectives.size())
+          prediction.collectives.emplace_back(mesh.getNumRanks(), 0);
+        list.push_back(entry);
         computed.push_back(0);
         return;
       }
@@ -443,43 +490,87 @@ Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
     });
   }
 
-  // Advances all ranks' clocks from collective to collective.
-  SmallVector<double> clock(mesh.getNumRanks(), 0);
-  auto compute = [&](size_t id) {
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-      double seconds = before[programOf[rank]][id];
-      clock[rank] += seconds;
-      prediction.ranks[rank].compute += seconds;
-    }
-  };
-  for (size_t id = 0; id < collectives.front().size(); ++id) {
-    compute(id);
-    SmallVector<double> &seconds = prediction.collectives.emplace_back();
-    AxisListAttr axes = collectives.front()[id].getAxes();
-    SmallVector<double> arrived = clock;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-      double cost = model.getSeconds(collectives[programOf[rank]][id], rank);
-      seconds.push_back(cost);
-      double start = arrived[rank];
-      for (int64_t member : mesh.getGroupOf(rank, axes.getAxes()))
-        start = std::max(start, arrived[member]);
-      prediction.ranks[rank].waiting += start - arrived[rank];
-      prediction.ranks[rank].collectives += cost;
-      clock[rank] = start + cost;
-    }
-    for (auto [program, issued] :
-         llvm::zip_equal(prediction.programs, collectives)) {
-      double slowest = 0;
-      for (int64_t rank : program.ranks)
-        slowest = std::max(slowest, seconds[rank]);
-      CollectiveOpInterface op = issued[id];
-      int64_t bytes = 0;
-      for (int64_t rank : program.ranks)
-        bytes = std::max(bytes, op.getReceivedBytes(rank, mesh));
-      program.collectivesByModule[op.getOriginFqn()] +=
-          Cost{1, 0, bytes, slowest};
-    }
+  /// Computes up to the next collective.
+  void compute(int64_t rank) {
+    double seconds = before[programOf[rank]][next[rank]];
+    clock[rank] += seconds;
+    prediction.ranks[rank].compute += seconds;
   }
-  compute(collectives.front().size());
-  return prediction;
+
+  /// Takes part in the rank's next collective. Returns whether it is over.
+  bool step(int64_t rank) {
+    Issued &collective = issued[programOf[rank]][next[rank]];
+    SmallVector<double> &arrived = arrivals[rank];
+    if (arrived.size() == next[rank]) {
+      compute(rank);
+      arrived.push_back(clock[rank]);
+    }
+    SmallVector<int64_t> group =
+        mesh.getGroupOf(rank, collective.op.getAxes().getAxes());
+    double start = arrived[next[rank]];
+    if (auto transfer = dyn_cast<TransferOp>(collective.op.getOperation())) {
+      auto from = static_cast<int64_t>(transfer.getFrom());
+      auto to = static_cast<int64_t>(transfer.getTo());
+      auto key = std::make_tuple(group[from], group[to], collective.number);
+      // The sender goes on at once.
+      if (collective.isSent) {
+        sent[key] = start;
+        ++next[rank];
+        return true;
+      }
+      auto found = sent.find(key);
+      if (found == sent.end())
+        return false;
+      start = std::max(start, found->second);
+    } else {
+      for (int64_t member : group) {
+        if (arrivals[member].size() <= next[rank])
+          return false;
+        start = std::max(start, arrivals[member][next[rank]]);
+      }
+    }
+    double cost = model.getSeconds(collective.op, rank);
+    prediction.collectives[collective.id][rank] = cost;
+    prediction.ranks[rank].waiting += start - arrived[next[rank]];
+    prediction.ranks[rank].collectives += cost;
+    clock[rank] = start + cost;
+    ++next[rank];
+    return true;
+  }
+
+  void addToModule(ProgramPrediction &program, Issued &collective) {
+    double slowest = 0;
+    int64_t bytes = 0;
+    for (int64_t rank : program.ranks) {
+      slowest = std::max(slowest, prediction.collectives[collective.id][rank]);
+      bytes = std::max(bytes, collective.op.getReceivedBytes(rank, mesh));
+    }
+    program.collectivesByModule[collective.op.getOriginFqn()] +=
+        Cost{1, 0, bytes, slowest};
+  }
+
+  MeshOp mesh;
+  CostModel model;
+  Prediction prediction;
+  /// By program: the collectives, and the seconds of compute before each.
+  SmallVector<SmallVector<Issued>> issued;
+  SmallVector<SmallVector<double>> before;
+  /// By stage of a pipeline: the index of its first collective.
+  DenseMap<Attribute, size_t> firstIds;
+  /// By rank.
+  SmallVector<unsigned> programOf;
+  SmallVector<double> clock;
+  /// By rank: when it has arrived at each of its collectives so far, and the
+  /// one that it takes part in next.
+  SmallVector<SmallVector<double>> arrivals;
+  SmallVector<size_t> next;
+  /// When a rank has sent a value to another; the third is its number.
+  std::map<std::tuple<int64_t, int64_t, size_t>, double> sent;
+};
+
+} // namespace
+
+Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+                       const Machine &machine) {
+  return RunPredictor(programs, mesh, machine).run();
 }

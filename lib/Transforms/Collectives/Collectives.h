@@ -12,7 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Interfaces/ShardingRule.h"
 #include "tp/Sharding/Uniformity.h"
 #include "llvm/ADT/SetVector.h"
@@ -151,6 +151,15 @@ std::optional<JoinKey> getJoinKey(Operation *op, bool mayFill);
 /// Replaces `members`, which have one key and are in program order, by one
 /// collective at the position of the last one.
 void join(ArrayRef<CollectiveOpInterface> members);
+
+//===----------------------------------------------------------------------===//
+// Proof
+//===----------------------------------------------------------------------===//
+
+/// Whether the stages of a pipeline, the programs `byRank`, always get to their
+/// ends, and each receives what another one sends. Emits an error if not.
+LogicalResult verifyTransfers(ArrayRef<func::FuncOp> byRank, MeshOp mesh,
+                              PipelineOp pipeline);
 
 } // namespace mlir::tp::collectives
 

@@ -20,6 +20,7 @@
 #include "Collectives.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Transforms/Passes.h"
 #include "tp/Transforms/Utils.h"
 
@@ -306,8 +307,40 @@ struct VerifyCollectives : tp::impl::VerifyCollectivesBase<VerifyCollectives> {
           return signalPassFailure();
         numProven += getCollectives(programs.front()).size();
       }
+      if (failed(verifyStages(*functions, *mesh)))
+        return signalPassFailure();
     }
     markAllAnalysesPreserved();
+  }
+
+  /// Whether the stages of each pipeline get to their ends.
+  LogicalResult verifyStages(ArrayRef<SmallVector<func::FuncOp>> functions,
+                             MeshOp mesh) {
+    PipelineOp pipeline = getPipeline(getOperation());
+    for (auto &[name, programs] : joinStages(functions)) {
+      func::FuncOp first = programs.front();
+      if (!first->hasAttr(kStageAttr)) {
+        if (failed(refuseTransfers(programs)))
+          return failure();
+        continue;
+      }
+      if (!pipeline)
+        return first.emitError(
+            "is a stage of a pipeline, but there is no 'tp.pipeline'");
+      auto byRank = getProgramsByRank(programs, mesh.getNumRanks());
+      if (failed(byRank) || failed(verifyTransfers(*byRank, mesh, pipeline)))
+        return failure();
+    }
+    return success();
+  }
+
+  static LogicalResult refuseTransfers(ArrayRef<func::FuncOp> programs) {
+    for (func::FuncOp program : programs)
+      for (CollectiveOpInterface op : getCollectives(program))
+        if (isa<TransferOp>(op))
+          return op.emitError("is in a program that isn't a stage's: it needs "
+                              "'tp.stage'");
+    return success();
   }
 };
 

@@ -25,9 +25,10 @@ enum class CollectiveKind {
   Permute,
   Broadcast,
   Exchange,
-  Halo
+  Halo,
+  Transfer
 };
-constexpr CollectiveKind lastCollectiveKind = CollectiveKind::Halo;
+constexpr CollectiveKind lastCollectiveKind = CollectiveKind::Transfer;
 enum class Reduction { Sum, Avg, Max, Min, Product };
 
 TPRT_API std::string_view toString(CollectiveKind kind);

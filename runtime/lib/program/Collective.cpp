@@ -22,7 +22,8 @@ static constexpr CollectiveRule rules[] = {
     {.name = "permute", .origin = CollectiveRule::Source},
     {.name = "broadcast", .origin = CollectiveRule::Root},
     {.name = "exchange", .origin = CollectiveRule::Boxes},
-    {.name = "halo", .origin = CollectiveRule::Boxes}};
+    {.name = "halo", .origin = CollectiveRule::Boxes},
+    {.name = "transfer", .origin = CollectiveRule::Boxes}};
 static_assert(std::size(rules) == static_cast<size_t>(lastCollectiveKind) + 1);
 
 static constexpr std::string_view reductionNames[] = {"sum", "avg", "max",

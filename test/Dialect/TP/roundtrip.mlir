@@ -90,3 +90,16 @@ func.func @pending(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %2 = tp.wait %0 : !tp.pending<tensor<8x4xf32>>
   return %2 : tensor<8x4xf32>
 }
+
+// CHECK: tp.pipeline @mesh over "dp" schedule "1F1B" microbatches 4
+tp.pipeline @mesh over "dp" schedule "1F1B" microbatches 4
+
+// CHECK-LABEL: func.func @stage
+// CHECK-SAME: attributes {tp.ranks = array<i64: 0, 1, 2, 3>, tp.stage = 0 : i64}
+func.func @stage(%x: tensor<8x4xf32>, %empty: tensor<0x0xf32> {tp.absent}) attributes {tp.ranks = array<i64: 0, 1, 2, 3>, tp.stage = 0 : i64} {
+  // CHECK: tp.transfer %{{.*}} from 0 to 1 over @mesh {dp} : tensor<8x4xf32> -> tensor<0x0xf32>
+  %0 = tp.transfer %x from 0 to 1 over @mesh {dp} : tensor<8x4xf32> -> tensor<0x0xf32>
+  // CHECK: tp.transfer %{{.*}} from 1 to 0 varying {tp} over @mesh {dp} : tensor<0x0xf32> -> tensor<8x4xf32>
+  %1 = tp.transfer %empty from 1 to 0 varying {tp} over @mesh {dp} : tensor<0x0xf32> -> tensor<8x4xf32>
+  return
+}

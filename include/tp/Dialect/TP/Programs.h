@@ -5,6 +5,9 @@
 // programs: the function itself and copies of it, each with the ranks that run
 // it in `tp.ranks`. A copy names the function in `tp.copy_of`.
 //
+// A pipeline has such programs for each stage. The function itself is stage 0;
+// the function of each further stage names it in `tp.stage_of`.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TP_DIALECT_TP_PROGRAMS_H
@@ -16,6 +19,10 @@ namespace mlir::tp {
 
 /// On a copy of a function: the function's symbol.
 constexpr llvm::StringLiteral kCopyOfAttr = "tp.copy_of";
+
+/// On the function of a pipeline's stage after the first: the symbol of the
+/// first one's function.
+constexpr llvm::StringLiteral kStageOfAttr = "tp.stage_of";
 
 } // namespace mlir::tp
 

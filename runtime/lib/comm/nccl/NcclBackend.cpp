@@ -9,6 +9,7 @@
 #include "comm/nccl/Nccl.h"
 #include "comm/nccl/NcclCommunicator.h"
 #include "tprt/Backend.h"
+#include "tprt/Error.h"
 
 namespace tprt::backends {
 
@@ -24,6 +25,12 @@ static std::string explainMissing() {
 static std::vector<std::unique_ptr<Communicator>>
 makeCommunicators(const Manifest &manifest, const CommunicatorOptions &options,
                   Rendezvous *rendezvous) {
+  // On a rank's one stream, a send would keep back the receive that its
+  // receiver waits for.
+  for (const Collective &collective : manifest.collectives)
+    if (collective.kind == CollectiveKind::Transfer)
+      throw inputError("the backend 'nccl' doesn't run pipelines; 'local' and "
+                       "'mpi' do");
   const Job &job = rendezvous->getJob();
   std::vector<std::unique_ptr<Communicator>> communicators;
   communicators.push_back(cuda::makeNcclCommunicator(

@@ -1,0 +1,327 @@
+//===- CutStages.cpp - A program for each stage of a pipeline -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass works on the programs of ranks, in which collectives are over other
+// mesh dimensions than the pipeline's. So each stage's program is a subset of
+// the ops, in the order of the schedule, and transfers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageAnalysis.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/SymbolTable.h"
+#include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Dialect/TP/Programs.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
+#include "tp/Interfaces/TensorBuilder.h"
+#include "tp/Sharding/Uniformity.h"
+#include "tp/Transforms/Passes.h"
+#include "tp/Transforms/Utils.h"
+
+namespace mlir::tp {
+#define GEN_PASS_DEF_CUTSTAGES
+#include "tp/Transforms/Passes.h.inc"
+} // namespace mlir::tp
+
+using namespace mlir;
+using namespace mlir::tp;
+
+namespace {
+
+/// The type of a value that a stage doesn't have.
+RankedTensorType getEmpty(RankedTensorType type) {
+  return type.clone(SmallVector<int64_t>(type.getRank(), 0));
+}
+
+/// A scalar travels as a tensor of one element.
+RankedTensorType getTransferred(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getRank() == 0 ? tensor.clone({1}) : tensor;
+}
+
+/// Builds the program of one stage.
+class StageBuilder {
+public:
+  StageBuilder(func::FuncOp program, func::FuncOp whole, int64_t stage,
+               int64_t numStages, const StageAnalysis &analysis,
+               PipelineOp pipeline, MeshOp mesh, Uniformity &uniformity)
+      : program(program), old(whole.getBody().front()), stage(stage),
+        numStages(numStages), analysis(analysis), pipeline(pipeline),
+        mesh(mesh), uniformity(uniformity), builder(program.getContext()),
+        tensors(TensorBuilder::get(whole)), numReceived(numStages, 0),
+        numSent(numStages, 0), pending(numStages) {}
+
+  void build() {
+    Block *block = builder.createBlock(&program.getBody());
+    for (BlockArgument argument : old.getArguments())
+      mapping.map(argument,
+                  block->addArgument(argument.getType(), argument.getLoc()));
+    for (Operation *op : analysis.getOps(stage)) {
+      for (Value value : StageAnalysis::getReads(op))
+        receive(value);
+      Operation *copy = builder.clone(*op, mapping);
+      copy->walk([](Operation *inner) {
+        inner->removeAttr(kStageAttr);
+        // A pass that reads again keeps its number.
+        if (!isa<nn::RecomputeOp>(inner))
+          inner->removeAttr(kPassAttr);
+      });
+      for (Value result : op->getResults())
+        for (int64_t to = 0; to < numStages; ++to)
+          if (ArrayRef<Value> passed = analysis.getPassed(stage, to);
+              numSent[to] < passed.size() && passed[numSent[to]] == result)
+            send(op, result, to);
+    }
+    finish(block);
+  }
+
+private:
+  /// Makes `value` available; first receives what its sender has sent before.
+  void receive(Value value) {
+    std::optional<int64_t> sender = analysis.getSender(value, stage);
+    while (sender && !mapping.contains(value)) {
+      Value next = analysis.getPassed(*sender, stage)[numReceived[*sender]++];
+      RankedTensorType type = getTransferred(next.getType());
+      Value empty = tensor::EmptyOp::create(builder, next.getLoc(),
+                                            getEmpty(type).getShape(),
+                                            type.getElementType());
+      Value result =
+          wait(start(next.getDefiningOp(), next, empty, type, *sender, stage));
+      mapping.map(next, tensors.reshape(
+                            builder, next.getLoc(), result,
+                            cast<RankedTensorType>(next.getType()).getShape()));
+    }
+  }
+
+  /// The sender goes on at once. So that only few values are on their way, it
+  /// first waits for those that it has sent two microbatches before. It must not
+  /// wait so early for a value that isn't received in the same pass, because the
+  /// receiver may wait for the sender until then.
+  void send(Operation *op, Value value, int64_t to) {
+    ++numSent[to];
+    int64_t pass = analysis.getPass(op, stage);
+    llvm::erase_if(pending[to], [&](const auto &earlier) {
+      bool isDone = earlier.second && *earlier.second <= pass - 4;
+      if (isDone)
+        wait(earlier.first);
+      return isDone;
+    });
+    RankedTensorType type = getTransferred(value.getType());
+    Value sent = tensors.reshape(builder, op->getLoc(), mapping.lookup(value),
+                                 type.getShape());
+    Value started = start(op, value, sent, getEmpty(type), stage, to);
+    pending[to].push_back({started, analysis.isReceivedInPass(value, to, pass)
+                                        ? std::optional(pass)
+                                        : std::nullopt});
+  }
+
+  Value start(Operation *op, Value value, Value operand, RankedTensorType type,
+              int64_t from, int64_t to) {
+    Location loc = op->getLoc();
+    MLIRContext *context = builder.getContext();
+    auto started =
+        StartOp::create(builder, loc, PendingType::get(context, type));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.createBlock(&started.getBody());
+    SmallVector<AxisRefAttr> varying;
+    for (StringRef name : uniformity.getVaryingAxes(value))
+      if (name != pipeline.getAxis())
+        varying.push_back(AxisRefAttr::get(context, name));
+    int64_t pass = analysis.getPass(op, from);
+    auto transfer = TransferOp::create(
+        builder, loc, type, operand, builder.getI64IntegerAttr(from),
+        builder.getI64IntegerAttr(to),
+        varying.empty() ? AxisListAttr() : AxisListAttr::get(context, varying),
+        FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+        AxisListAttr::get(context,
+                          {AxisRefAttr::get(context, pipeline.getAxis())}),
+        builder.getStringAttr(getFqn(op)),
+        builder.getStringAttr("pipeline: stage " + Twine(from) + " to " +
+                              Twine(to) + ", " +
+                              (pass % 2 ? "backward" : "forward") +
+                              " pass of microbatch " + Twine(pass / 2)),
+        IntegerAttr());
+    YieldOp::create(builder, loc, transfer);
+    setCollectiveBytes(transfer, mesh);
+    return started;
+  }
+
+  Value wait(Value started) {
+    return WaitOp::create(builder, started.getLoc(),
+                          cast<PendingType>(started.getType()).getTensor(),
+                          started);
+  }
+
+  void finish(Block *block) {
+    auto terminator = cast<func::ReturnOp>(old.getTerminator());
+    UnitAttr unit = builder.getUnitAttr();
+    SmallVector<Value> results;
+    for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
+      if (analysis.returns(stage, i)) {
+        receive(value);
+        results.push_back(mapping.lookup(value));
+        continue;
+      }
+      auto type = cast<RankedTensorType>(value.getType());
+      results.push_back(tensor::EmptyOp::create(builder, terminator.getLoc(),
+                                                getEmpty(type).getShape(),
+                                                type.getElementType()));
+      program.setResultAttr(i, kAbsentAttr, unit);
+    }
+    for (auto &list : pending)
+      for (auto &[started, pass] : list)
+        wait(started);
+    func::ReturnOp::create(builder, terminator.getLoc(), results);
+    for (BlockArgument argument : block->getArguments())
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+          type && type.getRank() && argument.use_empty()) {
+        argument.setType(getEmpty(type));
+        program.setArgAttr(argument.getArgNumber(), kAbsentAttr, unit);
+      }
+    program.setFunctionType(FunctionType::get(program.getContext(),
+                                              block->getArgumentTypes(),
+                                              ValueRange(results).getTypes()));
+  }
+
+  func::FuncOp program;
+  Block &old;
+  int64_t stage, numStages;
+  const StageAnalysis &analysis;
+  PipelineOp pipeline;
+  MeshOp mesh;
+  Uniformity &uniformity;
+  OpBuilder builder;
+  const TensorBuilder &tensors;
+  IRMapping mapping;
+  /// By stage: the values received from it, and sent to it.
+  SmallVector<size_t> numReceived, numSent;
+  /// By stage: what was sent to it and isn't waited for yet, with the pass in
+  /// which it is sent and received; nullopt: it is waited for at the end.
+  SmallVector<SmallVector<std::pair<Value, std::optional<int64_t>>>> pending;
+};
+
+/// A step has two passes for each of its batches, each a copy of the model.
+constexpr int64_t kMaxPasses = int64_t(1) << 20;
+
+struct CutStages : tp::impl::CutStagesBase<CutStages> {
+  void runOnOperation() override {
+    PipelineOp pipeline = getPipeline(getOperation());
+    if (!pipeline)
+      return;
+    FailureOr<MeshOp> mesh = getMesh(getOperation());
+    if (failed(mesh))
+      return signalPassFailure();
+    auto functions = getPrograms(getOperation());
+    if (failed(functions))
+      return signalPassFailure();
+    // The first query analyses the programs as they are now.
+    Uniformity uniformity(getOperation(), *mesh);
+    for (ArrayRef<func::FuncOp> programs : *functions)
+      for (Value value : func::FuncOp(programs.front()).getArguments())
+        (void)uniformity.isUniform(value);
+    for (ArrayRef<func::FuncOp> programs : *functions) {
+      func::FuncOp first = programs.front();
+      if (first.isPublic() &&
+          failed(cut(programs, pipeline, *mesh, uniformity)))
+        return signalPassFailure();
+    }
+  }
+
+  /// `programs` are those of one function.
+  LogicalResult cut(ArrayRef<func::FuncOp> programs, PipelineOp pipeline,
+                    MeshOp mesh, Uniformity &uniformity) {
+    auto axis = AxisRefAttr::get(&getContext(), pipeline.getAxis());
+    int64_t numStages = mesh.getAxisSize(axis);
+    SymbolTable symbols(getOperation());
+    Builder b(&getContext());
+    // By stage: the function whose copies are for the other ranks.
+    SmallVector<func::FuncOp> first(numStages);
+    for (func::FuncOp whole : programs) {
+      if (!whole.getBody().hasOneBlock())
+        return whole.emitError(
+            "only functions of one block can be cut into stages");
+      if (whole->hasAttr(kStageAttr))
+        return whole.emitError("is the program of a stage already");
+      if (failed(check(whole, numStages)))
+        return failure();
+      StageAnalysis analysis(whole, pipeline, numStages);
+      SmallVector<int64_t> ranks = getRanksOf(whole, mesh.getNumRanks());
+      SmallVector<func::FuncOp> stages;
+      for (int64_t stage = 0; stage < numStages; ++stage) {
+        auto program = cast<func::FuncOp>(whole->cloneWithoutRegions());
+        SmallVector<int64_t> own;
+        for (int64_t rank : ranks)
+          if (mesh.getIndexAlong(rank, axis) == stage)
+            own.push_back(rank);
+        if (own.empty()) {
+          program.erase();
+          return whole.emitError()
+                 << "no rank that runs this program is in stage " << stage
+                 << "; a pipeline's mesh dimension can't split values";
+        }
+        program->setAttr(kRanksAttr, b.getDenseI64ArrayAttr(own));
+        program->setAttr(kStageAttr, b.getI64IntegerAttr(stage));
+        if (stage > 0) {
+          program->removeAttr(kRedistributionsAttr);
+          program.setSymName(
+              (whole.getSymName() + "_stage" + Twine(stage)).str());
+          symbols.insert(program,
+                         std::next(Block::iterator(
+                             stages.size() > 1 ? stages.back() : whole)));
+          if (whole == programs.front())
+            program->setAttr(kStageOfAttr, FlatSymbolRefAttr::get(whole));
+          else
+            program->setAttr(kCopyOfAttr, FlatSymbolRefAttr::get(first[stage]));
+        } else {
+          getOperation().getBody()->getOperations().insert(
+              std::next(Block::iterator(whole)), program);
+        }
+        if (!first[stage])
+          first[stage] = program;
+        stages.push_back(program);
+        StageBuilder(program, whole, stage, numStages, analysis, pipeline, mesh,
+                     uniformity)
+            .build();
+        numTransfers += getNumSent(program);
+      }
+      // The first stage's program takes the place of the function.
+      whole->setAttrs(stages.front()->getAttrs());
+      whole.getBody().takeBody(stages.front().getBody());
+      stages.front().erase();
+      if (first.front() == stages.front())
+        first.front() = whole;
+    }
+    return success();
+  }
+
+  /// Whether the ops of `program` can be given to stages.
+  static LogicalResult check(func::FuncOp program, int64_t numStages) {
+    for (Operation &op : program.getBody().front().without_terminator()) {
+      if (op.getNumResults() == 0 && !isa<AssignOpInterface>(op))
+        return op.emitError("'") << op.getName()
+                                 << "' has no results, so no stage of the "
+                                    "pipeline needs it";
+      auto stage = op.getAttrOfType<IntegerAttr>(kStageAttr);
+      if (stage && stage.getInt() >= numStages)
+        return op.emitError("belongs to stage ")
+               << stage.getInt() << ", but the pipeline has " << numStages
+               << " stages";
+      auto pass = op.getAttrOfType<IntegerAttr>(kPassAttr);
+      if (pass && (pass.getInt() < 0 || pass.getInt() >= kMaxPasses))
+        return op.emitError("belongs to pass ")
+               << pass.getInt() << ", and passes are numbered from 0 to "
+               << kMaxPasses - 1;
+    }
+    return success();
+  }
+
+  static int64_t getNumSent(func::FuncOp program) {
+    int64_t count = 0;
+    program.walk([&](TransferOp op) { count += op.isSent(); });
+    return count;
+  }
+};
+
+} // namespace

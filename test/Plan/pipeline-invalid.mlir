@@ -1,0 +1,94 @@
+// Pipelines that don't fit the mesh or the model.
+// RUN: split-file %s %t
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/keys.yaml -o %t/out.mlir 2>&1 | FileCheck %t/keys.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/list.yaml -o %t/out.mlir 2>&1 | FileCheck %t/list.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/stages.yaml -o %t/out.mlir 2>&1 | FileCheck %t/stages.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/axes.yaml -o %t/out.mlir 2>&1 | FileCheck %t/axes.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/data.yaml -o %t/out.mlir 2>&1 | FileCheck %t/data.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/style.yaml -o %t/out.mlir 2>&1 | FileCheck %t/style.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/one.yaml -o %t/out.mlir 2>&1 | FileCheck %t/one.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/order.yaml -o %t/out.mlir 2>&1 | FileCheck %t/order.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/branch.mlir --tp-apply-plan=plan=%t/branch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/branch.yaml --implicit-check-not=error:
+
+//--- keys.yaml
+mesh: {pp: 2}
+pipeline:
+  pp:
+    # CHECK: :[[#@LINE+1]]:5: error: unknown key 'chunks'; keys are split, schedule, microbatches
+    chunks: 2
+    split: [net2]
+    # CHECK: :[[#@LINE+1]]:15: error: there is no schedule 'gpipe'; did you mean 'GPipe'?
+    schedule: gpipe
+    # CHECK: :[[#@LINE+1]]:19: error: microbatches must be an integer from 1 to 1024, found '0'
+    microbatches: 0
+
+//--- list.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+2]]:1: error: pipeline must map a mesh dimension to its stages, such as {pp: {split: [layers.2]}}, found a list
+# CHECK: error: key 'plan' is missing
+pipeline: [pp]
+
+//--- stages.yaml
+mesh: {pp: 3}
+# CHECK: :[[#@LINE+1]]:17: error: split must have 2 modules, as the 3 ranks of 'pp' run a stage each, found 1
+pipeline: {pp: {split: [net2]}}
+
+//--- axes.yaml
+mesh: {pp: 2, tp: 2}
+# CHECK: :[[#@LINE+2]]:12: error: the mesh has no dimension 'qp'; did you mean 'pp'?
+# CHECK: :[[#@LINE+1]]:54: error: a plan has one pipeline, and 'pp' has one already
+pipeline: {qp: {split: [net2]}, pp: {split: [net2]}, tp: {split: [net2]}}
+mesh_dim: tp
+plan: {net1: ColwiseParallel}
+
+//--- data.yaml
+mesh: {pp: 2}
+data_parallel: {pp: ddp}
+# CHECK: :[[#@LINE+1]]:12: error: 'pp' is in data_parallel, so it can't have the stages of a pipeline, too
+pipeline: {pp: {split: [net2]}}
+
+//--- style.yaml
+mesh: {pp: 2, tp: 2}
+# CHECK: :[[#@LINE+1]]:12: error: 'pp' has the stages of a pipeline, so the plan can't split over it, too
+pipeline: {pp: {split: [net2]}}
+mesh_dim: pp
+plan: {net1: ColwiseParallel}
+
+//--- one.yaml
+mesh: {pp: 1}
+# CHECK: :[[#@LINE+1]]:12: error: 'pp' has one rank, and a pipeline has at least two stages
+pipeline: {pp: {split: [net2]}}
+
+//--- names.yaml
+mesh: {pp: 3}
+# CHECK: :[[#@LINE+2]]:25: error: no stage can begin at 'net3': no submodule 'net3' in the root module; did you mean 'net1'?
+# CHECK: :[[#@LINE+1]]:31: error: no stage can begin at ''
+pipeline: {pp: {split: [net3, ""]}}
+
+//--- order.yaml
+mesh: {pp: 3}
+# CHECK: :[[#@LINE+2]]:31: error: the model runs 'net1' before 'net2', so its stage can't come after that one; list the modules in the order in which the model runs them
+# CHECK: :[[#@LINE+1]]:25: note: 'net2' is here
+pipeline: {pp: {split: [net2, net1]}}
+
+//--- branch.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+2]]:25: error: no stage can begin at 'a': it isn't on every path through the model
+# CHECK: branch.mlir:3:{{[0-9]+}}: note: it is in a branch, a loop or another function than the entry point
+pipeline: {pp: {split: [a]}}
+
+//--- branch.mlir
+func.func @main(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+  %0 = scf.if %c -> tensor<4xf32> {
+    %1 = nn.module "a" class "A" (%x as "x" at 0) {
+    ^bb0(%y: tensor<4xf32>):
+      %2 = nn.relu %y : tensor<4xf32>
+      nn.yield %2 : tensor<4xf32>
+    } : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  } else {
+    scf.yield %x : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,55 @@
+// RUN: tp-opt %s --tp-cut-stages --split-input-file --verify-diagnostics
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @stage(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{belongs to stage 2, but the pipeline has 2 stages}}
+  %0 = nn.exp %x {tp.stage = 2 : i64} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @pass(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{belongs to pass -1, and passes are numbered from 0 to 1048575}}
+  %0 = nn.exp %x {tp.pass = -1 : i64} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @no_result(%x: tensor<4xf32>, %c: i1) {
+  // expected-error@+1 {{'scf.if' has no results, so no stage of the pipeline needs it}}
+  scf.if %c {
+    %0 = nn.exp %x : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+// expected-error@+1 {{no rank that runs this program is in stage 1; a pipeline's mesh dimension can't split values}}
+func.func @split(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>} {
+  return
+}
+func.func @split_0(%x: tensor<3xf32>) attributes {tp.ranks = array<i64: 1>, tp.copy_of = @split} {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+// expected-error@+1 {{is the program of a stage already}}
+func.func @twice(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>, tp.stage = 0 : i64} {
+  return
+}
+func.func @twice_stage1(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 1>, tp.stage = 1 : i64, tp.stage_of = @twice} {
+  return
+}
