@@ -5,6 +5,7 @@
 #include "OpenFile.h"
 #include "mlir/IR/Location.h"
 #include "tp/Support/MemoryFiles.h"
+#include "tp/Support/OutputFile.h"
 #include "tprt/abi.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -77,6 +78,7 @@ readBytes(StringRef path) {
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(path, /*IsText=*/true);
   if (!file)
     return llvm::createStringError(file.getError().message());
+  DistinctOutputs::noteInput(path);
   return std::move(*file);
 }
 

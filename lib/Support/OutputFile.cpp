@@ -25,6 +25,7 @@ struct Written {
   llvm::StringSet<> paths;
   std::set<fs::UniqueID> files; ///< replaced files, which may have more names
   std::set<fs::UniqueID> open;  ///< files written through a descriptor
+  std::set<fs::UniqueID> inputs;
 };
 } // namespace
 
@@ -44,6 +45,33 @@ DistinctOutputs::~DistinctOutputs() {
   getWritten().paths.clear();
   getWritten().files.clear();
   getWritten().open.clear();
+  getWritten().inputs.clear();
+}
+
+static std::optional<fs::UniqueID> getRegularFile(const Twine &path) {
+  fs::file_status status;
+  if (fs::status(path, status) || !fs::is_regular_file(status))
+    return std::nullopt;
+  return status.getUniqueID();
+}
+
+void DistinctOutputs::noteInput(StringRef path) {
+  Written &written = getWritten();
+  std::lock_guard lock(written.mutex);
+  if (written.isKept)
+    if (std::optional<fs::UniqueID> file = getRegularFile(path))
+      written.inputs.insert(*file);
+}
+
+/// Fails if the output `target` would replace an input.
+static llvm::Error checkIsNoInput(StringRef target) {
+  Written &written = getWritten();
+  std::lock_guard lock(written.mutex);
+  std::optional<fs::UniqueID> file = getRegularFile(target);
+  if (!file || !written.inputs.count(*file))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "it is an input, too; give the output a file of its own");
 }
 
 /// `target`, with a unique name for its folder.
@@ -180,6 +208,8 @@ llvm::Expected<OutputFile> OutputFile::create(StringRef path) {
     before = status.getUniqueID();
   if (llvm::Error error = noteWritten(path, file.target, before))
     return std::move(error);
+  if (llvm::Error error = checkIsNoInput(file.target))
+    return file.fail(std::move(error));
   // The temporary file of a private file must be private, too.
   auto aside = fs::TempFile::create(shorten(file.target) + ".tmp-%%%%%%",
                                     exists ? fs::owner_read | fs::owner_write
@@ -243,6 +273,9 @@ llvm::Error OutputFile::commit() {
     return error;
   if (!aside)
     return llvm::Error::success();
+  // It may have been read since this object was created.
+  if (llvm::Error error = checkIsNoInput(target))
+    return fail(std::move(error));
   // keep(target) would copy if it can't rename, and a copy may stop half-way.
   if (std::error_code code = fs::rename(aside->TmpName, target))
     return fail(llvm::errorCodeToError(code));

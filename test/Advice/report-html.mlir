@@ -10,11 +10,11 @@
 // RUN: tp-compile %s --html=%t.compiled.html -o %t.tpx && %python %S/Inputs/page_data.py %t.compiled.html | FileCheck %s --check-prefix=DATA
 
 // An explanation of the same program, which loses the values.
-// RUN: echo '{"schema": 1, "mesh": {"axes": [{"name": "tp", "size": 2}]}, "redistributions": [], "values": [1], "trials": 3}' > %t.explained
+// RUN: echo '{"schema": 1, "mesh": {"axes": [{"name": "tp", "size": 2}]}, "redistributions": [], "totals": {"bytes": 0}, "values": [1], "trials": 3}' > %t.explained
 // RUN: tp-opt %s --tp-report="html=%t.html explanation=%t.explained" -o /dev/null
 // RUN: %python %S/Inputs/page_data.py %t.html | FileCheck %s --check-prefix=EXPLAINED
 // EXPLAINED: report of mesh tp=2
-// EXPLAINED: explanation: mesh, redistributions, schema, trials
+// EXPLAINED: explanation: mesh, redistributions, schema, totals, trials
 
 // Errors, after which there is no page and no report.
 // RUN: rm -f %t.html %t.json
@@ -29,6 +29,12 @@
 // RUN: echo '[1, 2]' > %t.list
 // RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.list" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIST
 // LIST: error: explanation '{{.*}}.list': this isn't what tp-explain writes with 'format=json'
+// RUN: tp-opt %s --tp-report="file=%t.report" -o /dev/null
+// RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.report" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REPORT
+// REPORT: error: explanation '{{.*}}.report': this isn't what tp-explain writes with 'format=json'
+// RUN: sed 's/"bytes": 0/"bytes": 8/' %t.explained > %t.program
+// RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.program" -o /dev/null 2>&1 | FileCheck %s --check-prefix=PROGRAM
+// PROGRAM: error: explanation '{{.*}}.program': it explains another program, with 0 redistributions of 8 bytes; the report has 0 of 0 bytes
 // RUN: echo '{"schema": ' > %t.half
 // RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.half" -o /dev/null 2>&1 | FileCheck %s --check-prefix=HALF
 // HALF: error: explanation '{{.*}}.half': [2:0, byte=12]: Unexpected EOF

@@ -96,6 +96,7 @@ checkOptions(llvm::ArrayRef<std::unique_ptr<tp::Importer>> importers,
 static llvm::Error writeModel(const tp::ImportedModel &model,
                               const Options &options) {
   tp::DistinctOutputs distinct;
+  distinct.noteInput(options.modelPath);
   auto ir = tp::OutputFile::create(options.outputPath);
   if (!ir)
     return ir.takeError();

@@ -8,6 +8,7 @@
 #include "tprt/Checkpoint.h"
 #include "tprt/ModelWeights.h"
 #include "tprt/Npy.h"
+#include "tprt/Weights.h"
 
 #include <algorithm>
 #include <charconv>
@@ -265,4 +266,54 @@ void commit(std::vector<OutputFile> &files) {
     file.close();
   for (OutputFile &file : files)
     file.commit();
+}
+
+/// The files that `options` names as inputs, but for weights and state. An input
+/// may be NAME=FILE.
+static std::vector<std::string> listInputs(const Options &options) {
+  std::vector<std::string> paths = {options.program, options.machine,
+                                    options.generation.tokenizer};
+  for (const auto *list : {&options.inputs, &options.expected,
+                           &options.training.data, &options.generation.prompts})
+    for (const std::string &text : *list) {
+      paths.push_back(text);
+      paths.push_back(text.substr(text.find('=') + 1)); // npos + 1 is 0
+    }
+  return paths;
+}
+
+static std::vector<std::string> listWeights(const Options &options) {
+  std::vector<std::string> paths = {options.weights, options.stateIn};
+  if (!options.weights.empty()) {
+    try {
+      std::vector<std::string> files =
+          listWeightFiles(options.weights, options.allowOutsideWeights);
+      paths.insert(paths.end(), files.begin(), files.end());
+    } catch (const Error &) { // reported when they are read, if ever
+    }
+  }
+  return paths;
+}
+
+void checkAreNoInputs(const Options &options,
+                      std::span<const std::string> paths) {
+  const std::vector<std::string> inputs = listInputs(options),
+                                 weights = listWeights(options);
+  const std::string &resume = options.training.resume;
+  for (const std::string &path : paths) {
+    std::error_code error;
+    auto isSame = [&](const std::string &input) {
+      return std::filesystem::equivalent(input, path, error);
+    };
+    std::filesystem::path place = std::filesystem::canonical(path, error);
+    bool isInCheckpoint =
+        resume != "auto" && resume != "never" &&
+        std::filesystem::equivalent(place.parent_path(), resume, error);
+    bool mayReplace = path == options.outputWeights || path == options.stateOut;
+    if (isInCheckpoint || std::any_of(inputs.begin(), inputs.end(), isSame) ||
+        (!mayReplace && std::any_of(weights.begin(), weights.end(), isSame)))
+      throw inputError("'" + path +
+                       "' is an input of this command, so no output can be "
+                       "written there; give another path");
+  }
 }

@@ -79,6 +79,11 @@ struct Options {
   GenerationArguments generation;
 };
 
+/// Fails if one of `paths` is a file that the command reads. Weights and a state
+/// may be written to where they come from: the new file replaces the old one.
+void checkAreNoInputs(const Options &options,
+                      std::span<const std::string> paths);
+
 /// The names of the inputs or of the outputs of all programs.
 std::vector<std::string>
 getNames(const tprt::Manifest &manifest,

@@ -213,8 +213,10 @@ static ExitCode generateOnRank(const Options &options,
   for (const auto &[name, path] : outputs)
     paths.push_back(path);
   addOutput(options.json, paths);
-  if (isFirst)
+  if (isFirst) {
+    checkAreNoInputs(options, paths);
     checkOutputs(paths);
+  }
   GeneratorOptions generatorOptions;
   generatorOptions.cacheSize = arguments.cacheSize;
   checkGeneration(manifest, generatorOptions, prompts, arguments.options);

@@ -253,40 +253,6 @@ static void checkOutsideCheckpoints(const std::string &path,
                      directory + "'; give another path");
 }
 
-/// Fails if `path` is a file that the training reads.
-static void checkIsNoInput(const Options &options, const std::string &path) {
-  std::error_code error;
-  auto refuse = [&] {
-    throw inputError("'" + path +
-                     "' is read by the training, so metrics can't be written "
-                     "there; give another path");
-  };
-  std::vector<std::string> inputs = options.training.data;
-  inputs.insert(inputs.end(), options.inputs.begin(), options.inputs.end());
-  inputs.push_back(options.program);
-  inputs.push_back(options.machine);
-  inputs.push_back(options.weights);
-  if (!options.weights.empty()) {
-    try {
-      std::vector<std::string> files =
-          listWeightFiles(options.weights, options.allowOutsideWeights);
-      inputs.insert(inputs.end(), files.begin(), files.end());
-    } catch (const Error &) { // reported when they are read, if ever
-    }
-  }
-  std::filesystem::path place = std::filesystem::canonical(path, error);
-  const std::string &resume = options.training.resume;
-  if (resume != "auto" && resume != "never" &&
-      std::filesystem::equivalent(place.parent_path(), resume, error))
-    refuse();
-  for (const std::string &input : inputs) {
-    std::string file = input.substr(input.find('=') + 1); // npos + 1 is 0
-    for (const std::string &name : {input, file})
-      if (std::filesystem::equivalent(name, path, error))
-        refuse();
-  }
-}
-
 /// Fails if a file that is written at the end of training can't be written.
 static void checkTrainingOutputs(const Options &options) {
   std::vector<std::string> paths;
@@ -294,8 +260,7 @@ static void checkTrainingOutputs(const Options &options) {
   addOutput(options.training.metrics, paths);
   addOutput(options.outputWeights, paths);
   addOutput(options.trace, paths);
-  if (const std::string &metrics = options.training.metrics; !metrics.empty())
-    checkIsNoInput(options, metrics);
+  checkAreNoInputs(options, paths);
   if (!options.training.checkpointDirectory.empty())
     for (const std::string &path : paths)
       checkOutsideCheckpoints(path, options.training.checkpointDirectory);

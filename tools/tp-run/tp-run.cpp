@@ -143,6 +143,7 @@ checkRunOutputs(const Options &options, const Program &program,
       for (int64_t rank = 0; rank < worldSize; ++rank)
         paths.push_back(nameBlock(options.blocks, output.name, rank));
   }
+  checkAreNoInputs(options, paths);
   checkOutputs(paths);
 }
 

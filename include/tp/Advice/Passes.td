@@ -113,7 +113,7 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
 
     Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
     or description is wrong, if a table is asked for without a machine or an explanation without a
-    page, or if the explanation is of another mesh.
+    page, or if the explanation is of another program.
   }];
   let options = [ReportOption<"file">, ReportPage, ReportExplanation, Machine, Table];
 }

@@ -66,13 +66,16 @@ llvm::Error writeFiles(ArrayRef<std::pair<StringRef, StringRef>> texts);
 /// Flushes standard output; fails if something printed there was lost.
 llvm::Error closeStandardOutput();
 
-/// While an object of this class exists, each file is written at most once. A
-/// second output to the same file, under any name, is an error, because the
-/// first one would be lost. For tools whose users name several outputs.
+/// While an object of this class exists, each file is written at most once, and
+/// no file that was read since then. Another output to such a file, under any
+/// name, is an error, because the first one or the input would be lost. For
+/// tools whose users name several files.
 class DistinctOutputs {
 public:
   DistinctOutputs();
   ~DistinctOutputs();
+  /// Says that `path` is read. readInput() says so by itself.
+  static void noteInput(StringRef path);
 };
 
 } // namespace mlir::tp

@@ -69,6 +69,19 @@ static const llvm::json::Value *getAxes(const llvm::json::Value &value) {
   return mesh ? mesh->get("axes") : nullptr;
 }
 
+/// The number of a report's redistributions, and the bytes that all ranks
+/// receive in them.
+static std::pair<int64_t, int64_t>
+countRedistributions(const llvm::json::Value &report) {
+  std::pair<int64_t, int64_t> total = {0, 0};
+  for (const llvm::json::Value &each :
+       *report.getAsObject()->getArray("redistributions")) {
+    ++total.first;
+    total.second += *each.getAsObject()->getInteger("bytes_received_total");
+  }
+  return total;
+}
+
 llvm::Expected<llvm::json::Value>
 tp::parseExplanation(StringRef json, const llvm::json::Value &report) {
   auto fail = [](const Twine &message) {
@@ -79,16 +92,30 @@ tp::parseExplanation(StringRef json, const llvm::json::Value &report) {
     return parsed.takeError();
   llvm::json::Object *explanation = parsed->getAsObject();
   const llvm::json::Value *axes = getAxes(*parsed);
-  if (!explanation || !axes || !explanation->getArray("redistributions"))
-    return fail("this isn't what tp-explain writes with 'format=json'");
-  if (explanation->getInteger("schema") != 1)
+  if (explanation && explanation->getInteger("schema").value_or(1) != 1)
     return fail("its schema isn't 1");
+  const llvm::json::Array *movements =
+      explanation ? explanation->getArray("redistributions") : nullptr;
+  const llvm::json::Object *totals =
+      explanation ? explanation->getObject("totals") : nullptr;
+  // A report has no trials.
+  if (!axes || !movements || !totals || !totals->getInteger("bytes") ||
+      !explanation->getInteger("trials"))
+    return fail("this isn't what tp-explain writes with 'format=json'");
   const llvm::json::Value *expected = getAxes(report);
   if (!expected)
     return fail("the report has no mesh");
   if (*axes != *expected)
     return fail("it explains the mesh " + printAxes(*axes) +
                 ", the report is of " + printAxes(*expected));
+  auto [count, bytes] = countRedistributions(report);
+  const auto ownCount = static_cast<int64_t>(movements->size());
+  const int64_t ownBytes = *totals->getInteger("bytes");
+  if (ownCount != count || ownBytes != bytes)
+    return fail("it explains another program, with " + Twine(ownCount) +
+                " redistributions of " + Twine(ownBytes) +
+                " bytes; the report has " + Twine(count) + " of " +
+                Twine(bytes) + " bytes");
   // The placements of all values are most of the text, and aren't shown.
   explanation->erase("values");
   return parsed;

@@ -17,7 +17,8 @@ void printReportPage(llvm::json::Value report,
                      const llvm::json::Value &explanation, raw_ostream &os);
 
 /// Parses the JSON of tp-explain (docs/Explain.md). Fails unless it explains a
-/// program for the mesh of `report`.
+/// program for the mesh of `report`, with as many redistributions of as many
+/// bytes.
 llvm::Expected<llvm::json::Value>
 parseExplanation(StringRef json, const llvm::json::Value &report);
 
