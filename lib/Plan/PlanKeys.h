@@ -32,6 +32,13 @@ inline constexpr NamedValue<DataAxis::Style> kDataStyles[] = {
     {"fsdp", DataAxis::FSDP},
 };
 
+inline constexpr NamedValue<ContextMethod> kContextMethods[] = {
+    {"ring", ContextMethod::Ring},
+    {"all_gather", ContextMethod::AllGather},
+    {"all_to_all", ContextMethod::AllToAll},
+    {"cheapest", ContextMethod::Cheapest},
+};
+
 /// What the schema of plans defines under this name.
 llvm::json::Object makeReference(StringRef name);
 
@@ -43,6 +50,8 @@ ArrayRef<KeySpec> getGroupKeys();
 ArrayRef<KeySpec> getMeshKeys();
 /// The keys of a style of `data_parallel`.
 ArrayRef<KeySpec> getDataKeys();
+/// The keys of a mesh dimension of `context_parallel`.
+ArrayRef<KeySpec> getContextKeys();
 
 } // namespace mlir::tp::plan
 

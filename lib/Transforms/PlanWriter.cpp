@@ -212,7 +212,7 @@ private:
 
 WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
-  if (!plan.file.data.empty())
+  if (!plan.file.data.empty() || plan.file.context)
     applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());
   return written;
 }

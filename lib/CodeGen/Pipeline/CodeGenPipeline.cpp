@@ -72,7 +72,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   pm.addPass(createConvertTPToTPRT());
   if (!isForDevice)
     pm.addPass(createOutlineRepeats());
-  pm.addPass(createConvertAttentionToTPRT());
+  pm.addPass(createConvertAttentionToTPRT({/*onDevice=*/isForDevice}));
   if (!isForDevice)
     pm.addPass(createConvertRoutingToTPRT());
   pm.addPass(createConvertNNToLinalg({/*onDevice=*/isForDevice}));
