@@ -62,6 +62,10 @@ static const plan::DataAxis *getDataAxis(unsigned axis,
   return found == plan.file.data.end() ? nullptr : &*found;
 }
 
+static bool isContextAxis(unsigned axis, const plan::CheckedPlan &plan) {
+  return plan.file.context && plan.file.context->axis == axis;
+}
+
 /// What determines the placement of an argument or a result over `axis`.
 static std::string getInterfaceReason(const PlacementSource &source,
                                       unsigned axis, const Program &program) {
@@ -70,6 +74,9 @@ static std::string getInterfaceReason(const PlacementSource &source,
   if (const plan::DataAxis *data =
           program.plan ? getDataAxis(axis, *program.plan) : nullptr)
     return plan::printReason(data->loc, "data_parallel");
+  if (program.plan && isContextAxis(axis, *program.plan))
+    return plan::printReason(program.plan->file.context->loc,
+                             "context_parallel");
   return program.plan ? "by the plan's layouts" : "tp.sharding";
 }
 
@@ -88,6 +95,8 @@ static std::string getParameterReason(ParameterOpInterface parameter,
   if (const plan::DataAxis *data = getDataAxis(axis, plan))
     return plan::printReason(
         data->loc, data->style == plan::DataAxis::FSDP ? "fsdp" : "ddp");
+  if (isContextAxis(axis, plan))
+    return plan::printReason(plan.file.context->loc, "context_parallel");
   return "replicated by default";
 }
 

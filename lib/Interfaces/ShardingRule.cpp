@@ -376,10 +376,15 @@ ShardingRule &ShardingRule::collectiveResultDim(int64_t dim,
 }
 
 ShardingRule &ShardingRule::whole(StringRef name) {
-  for (auto [index, factor] : llvm::enumerate(names))
-    if (factor == name)
-      factors[index].kind = FactorKind::Whole;
+  if (std::optional<unsigned> factor = getFactor(name))
+    factors[*factor].kind = FactorKind::Whole;
   return *this;
+}
+
+std::optional<unsigned> ShardingRule::getFactor(StringRef name) const {
+  const auto *found = llvm::find(names, name);
+  return found == names.end() ? std::nullopt
+                              : std::optional<unsigned>(found - names.begin());
 }
 
 ShardingRule &ShardingRule::linear(ArrayRef<LinearSet> sets) {
@@ -461,6 +466,23 @@ void ShardingRule::print(raw_ostream &os) const {
   printKind("reduction", FactorKind::Reduction);
   printKind("whole", FactorKind::Whole);
   printKind("collective", FactorKind::Collective);
+  auto printLists = [&](StringRef label, auto getList) {
+    SmallVector<unsigned> ids;
+    for (auto [index, factor] : llvm::enumerate(factors))
+      if (!getList(factor).empty())
+        ids.push_back(index);
+    if (ids.empty())
+      return;
+    os << " " << label << "={";
+    llvm::interleaveComma(ids, os, [&](unsigned id) {
+      os << id << ": ";
+      llvm::interleaveComma(getList(factors[id]), os);
+    });
+    os << "}";
+  };
+  printLists("summed", [](const Factor &factor) -> ArrayRef<unsigned> {
+    return factor.summedResults;
+  });
   if (!halos.empty()) {
     os << " halo={";
     llvm::interleaveComma(halos, os, [&](const Halo &halo) {

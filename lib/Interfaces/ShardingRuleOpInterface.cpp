@@ -177,7 +177,8 @@ ShardingAttr tp::getResultSharding(const ShardingRule &rule,
   MLIRContext *context = mesh.getContext();
   SmallVector<PartialAttr> partial;
   for (auto [index, axes] : llvm::enumerate(split.factorAxes))
-    if (rule.factors[index].kind == FactorKind::Reduction)
+    if (rule.factors[index].kind == FactorKind::Reduction ||
+        llvm::is_contained(rule.factors[index].summedResults, result))
       for (AxisRefAttr axis : axes)
         partial.push_back(
             PartialAttr::get(context, axis, rule.factors[index].reduction));

@@ -1,9 +1,10 @@
-//===- BatchInputs.cpp - Inputs that have the batch -----------------------===//
+//===- BatchInputs.cpp - Inputs with the batch or the sequence ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BatchInputs.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,9 +14,11 @@ using namespace mlir::tp::plan;
 
 namespace {
 
+/// Finds the dimension of inputs that is `what`: the batch or the sequence.
 class BatchFinder {
 public:
-  explicit BatchFinder(CheckedPlan &plan) : plan(plan) {}
+  BatchFinder(StringRef what, llvm::DenseMap<Value, int64_t> &dims)
+      : what(what), dims(dims) {}
 
   /// Chooses the batch dimensions if the plan doesn't name them.
   void takeFirst(FunctionOpInterface function) {
@@ -27,7 +30,22 @@ public:
       if (!size)
         size = type.getDimSize(0);
       if (type.getDimSize(0) == *size)
-        plan.batchDims[argument] = 0;
+        dims[argument] = 0;
+    }
+  }
+
+  /// Chooses the sequence dimensions if the plan doesn't name them.
+  void takeSecond(FunctionOpInterface function) {
+    ArrayRef<int64_t> first;
+    for (BlockArgument argument : function.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || type.getRank() < 2)
+        continue;
+      ArrayRef<int64_t> sizes = type.getShape().take_front(2);
+      if (first.empty())
+        first = sizes;
+      if (sizes[1] == first[1] && (sizes[0] == first[0] || sizes[0] == 1))
+        dims[argument] = 1;
     }
   }
 
@@ -64,19 +82,20 @@ public:
       InFlightDiagnostic error = emitError(batch.dimLoc)
                                  << "dimension " << batch.dim << " of '"
                                  << batch.input << "' has size "
-                                 << type.getDimSize(dim)
-                                 << ", and the batch has " << size;
+                                 << type.getDimSize(dim) << ", and the " << what
+                                 << " has " << size;
       error.attachNote(first->dimLoc) << "in '" << first->input << "'";
       return error;
     }
     first = &batch;
     size = type.getDimSize(dim);
-    plan.batchDims[input] = dim;
+    dims[input] = dim;
     return success();
   }
 
 private:
-  CheckedPlan &plan;
+  StringRef what;
+  llvm::DenseMap<Value, int64_t> &dims;
   SmallVector<std::string> names;
   SmallVector<BlockArgument> inputs;
   const BatchInput *first = nullptr;
@@ -85,20 +104,91 @@ private:
 
 } // namespace
 
+/// Calls `visit` for each function that is a program.
+template <typename Visit>
+static void forEachProgram(ModuleOp model, Visit visit) {
+  for (auto function : model.getOps<FunctionOpInterface>())
+    if (!function.isExternal() && !function.isPrivate())
+      visit(function);
+}
+
 LogicalResult plan::findBatch(ModuleOp model, CheckedPlan &plan) {
   if (plan.file.data.empty())
     return success();
-  BatchFinder finder(plan);
-  for (auto function : model.getOps<FunctionOpInterface>()) {
-    if (function.isExternal() || function.isPrivate())
-      continue;
+  BatchFinder finder("batch", plan.batchDims);
+  forEachProgram(model, [&](FunctionOpInterface function) {
     if (plan.file.batch.empty())
       finder.takeFirst(function);
     else
       finder.addInputs(function);
-  }
+  });
   bool valid = true;
   for (const BatchInput &batch : plan.file.batch)
     valid &= succeeded(finder.take(batch));
   return success(valid);
+}
+
+/// Checks that the sequence, of `size`, can be split, and each attention over
+/// it by the plan's method.
+static LogicalResult checkContext(ModuleOp model, const CheckedPlan &plan,
+                                  int64_t size) {
+  const ContextAxis &context = *plan.file.context;
+  const MeshAxis &axis = plan.file.mesh[context.axis];
+  if (size < axis.size)
+    return emitError(context.loc)
+           << "the sequence has " << size << " positions, fewer than the "
+           << axis.size << " ranks of '" << axis.name << "'";
+  bool isRing = context.method == ContextMethod::Ring;
+  if (isRing && size % axis.size != 0)
+    return emitError(context.methodLoc)
+           << "a ring needs blocks of one size, and the " << axis.size
+           << " ranks of '" << axis.name << "' don't divide the sequence of "
+           << size << " positions; all_gather takes any size";
+  WalkResult result = model.walk([&](AttentionOpInterface op) {
+    if (op.getNumRows() != size)
+      return WalkResult::advance();
+    std::string problem;
+    llvm::raw_string_ostream os(problem);
+    if (isRing && op.getNumColumns() != size)
+      os << "a ring needs as many keys as queries, and an attention has "
+         << op.getNumColumns() << " keys for " << size
+         << " queries; all_gather takes any number";
+    else if (context.method == ContextMethod::AllToAll &&
+             op.getNumHeads() < axis.size)
+      os << "all_to_all splits heads, and an attention has " << op.getNumHeads()
+         << " head" << (op.getNumHeads() == 1 ? "" : "s") << ", fewer than the "
+         << axis.size << " ranks of '" << axis.name
+         << "'; ring and all_gather take any number of heads";
+    if (problem.empty())
+      return WalkResult::advance();
+    InFlightDiagnostic error = emitError(context.methodLoc) << problem;
+    error.attachNote(op->getLoc()) << "the attention is here";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult plan::findSequence(ModuleOp model, CheckedPlan &plan) {
+  if (!plan.file.context)
+    return success();
+  const ContextAxis &context = *plan.file.context;
+  BatchFinder finder("sequence", plan.sequenceDims);
+  forEachProgram(model, [&](FunctionOpInterface function) {
+    if (context.inputs.empty())
+      finder.takeSecond(function);
+    else
+      finder.addInputs(function);
+  });
+  bool valid = true;
+  for (const BatchInput &input : context.inputs)
+    valid &= succeeded(finder.take(input));
+  if (!valid)
+    return failure();
+  if (plan.sequenceDims.empty())
+    return emitError(context.loc)
+           << "no input has a sequence: each has fewer than two dimensions; "
+              "name the dimension with inputs, such as inputs: {ids: 0}";
+  auto [input, dim] = *plan.sequenceDims.begin();
+  return checkContext(model, plan,
+                      cast<RankedTensorType>(input.getType()).getDimSize(dim));
 }

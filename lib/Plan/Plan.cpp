@@ -82,6 +82,7 @@ public:
     if (!plan.file.mesh.empty())
       valid &= succeeded(checkShardings());
     valid &= succeeded(findBatch(model, plan));
+    valid &= succeeded(findSequence(model, plan));
     valid &= succeeded(findFsdpGroups(model, plan));
     if (plan.file.pipeline)
       valid &= succeeded(findStages(*plan.file.pipeline));

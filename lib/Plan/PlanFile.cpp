@@ -41,6 +41,8 @@ public:
       readPipeline(*pipeline);
     if (const YamlValue *batch = fields["batch"])
       readBatch(*batch, fields.getKeyLoc("batch"));
+    if (const YamlValue *context = fields["context_parallel"])
+      readContextParallel(*context);
     PlanGroup defaults(root.loc);
     readOptions(fields, defaults);
     const YamlValue *entries = fields["plan"], *list = fields["parallelize"];
@@ -53,8 +55,9 @@ public:
                 /*isOnly=*/true);
     else if (list)
       readGroups(fields, *list, defaults);
-    else if (!plan.pipeline && (!fields["data_parallel"] ||
-                                fields["data_parallel"]->items.empty()))
+    else if (!plan.pipeline && !fields["context_parallel"] &&
+             (!fields["data_parallel"] ||
+              fields["data_parallel"]->items.empty()))
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
     return success(!failed);
   }
@@ -64,58 +67,128 @@ private:
     if (!value.isMap())
       return reportValue(
           value, "data_parallel must map mesh dimensions to ddp or fsdp");
-    forEachField(value, "map",
-                 [&](const YamlValue &key, const YamlValue &field) {
-                   std::optional<unsigned> index = findAxis(key);
-                   if (!index)
-                     return;
-                   DataAxis axis{*index, DataAxis::DDP, key.loc};
-                   readDataStyle(field, axis);
-                   plan.data.push_back(axis);
-                 });
+    forEachAxis(value,
+                [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
+                  DataAxis data{axis, DataAxis::DDP, loc};
+                  readDataStyle(field, data);
+                  plan.data.push_back(data);
+                });
     llvm::sort(plan.data, [](const DataAxis &a, const DataAxis &b) {
       return a.axis < b.axis;
     });
   }
 
-  /// The index of the mesh dimension that `key` names; nullopt with an error,
-  /// or without one if the mesh is invalid.
-  std::optional<unsigned> findAxis(const YamlValue &key) {
+  /// Calls read(mesh dimension, location of its name, field) for each field of
+  /// a map of mesh dimensions.
+  template <typename Read>
+  void forEachAxis(const YamlValue &map, Read read) {
     SmallVector<StringRef> names;
     for (const MeshAxis &axis : plan.mesh)
       names.push_back(axis.name);
-    if (names.empty())
-      return std::nullopt;
-    auto *it = llvm::find(names, key.text);
-    if (it != names.end())
-      return it - names.begin();
-    report(key.loc, "the mesh has no dimension '" + key.text + "'" +
-                        suggestOr(key.text, names,
-                                  "; it has " + llvm::join(names, ", ")));
-    return std::nullopt;
+    if (names.empty()) // the mesh is invalid
+      return;
+    forEachField(map, "map", [&](const YamlValue &key, const YamlValue &field) {
+      auto *it = llvm::find(names, key.text);
+      if (it == names.end())
+        return report(key.loc,
+                      "the mesh has no dimension '" + key.text + "'" +
+                          suggestOr(key.text, names,
+                                    "; it has " + llvm::join(names, ", ")));
+      read(static_cast<unsigned>(it - names.begin()), key.loc, field);
+    });
+  }
+
+  void readContextParallel(const YamlValue &value) {
+    if (!value.isMap() || value.items.empty())
+      return reportValue(value, "context_parallel must map a mesh dimension to "
+                                "a method or to a map with the keys 'method' "
+                                "and 'inputs'");
+    forEachAxis(value,
+                [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
+                  StringRef name = plan.mesh[axis].name;
+                  if (plan.context)
+                    return report(loc, "context_parallel splits the sequence "
+                                       "over one mesh dimension, and '" +
+                                           plan.mesh[plan.context->axis].name +
+                                           "' is given, too");
+                  if (llvm::any_of(plan.data, [&](const DataAxis &data) {
+                        return data.axis == axis;
+                      }))
+                    return report(loc, "'" + name +
+                                           "' is in data_parallel, so "
+                                           "context_parallel can't split over "
+                                           "it, too");
+                  if (plan.pipeline && plan.pipeline->axis == axis)
+                    return report(loc, "'" + name +
+                                           "' has the stages of a pipeline, so "
+                                           "context_parallel can't split over "
+                                           "it, too");
+                  plan.context.emplace(
+                      ContextAxis{axis, loc, ContextMethod::Cheapest, loc});
+                  readContext(field, *plan.context);
+                });
+  }
+
+  void readContext(const YamlValue &value, ContextAxis &context) {
+    if (value.isNull())
+      return;
+    if (!value.isMap())
+      return readContextMethod(value, context);
+    Fields fields = readFields(value, "map", getContextKeys());
+    if (const YamlValue *method = fields["method"])
+      readContextMethod(*method, context);
+    if (const YamlValue *inputs = fields["inputs"]) {
+      if (!inputs->isMap() || inputs->items.empty())
+        return reportValue(*inputs, "inputs must map inputs to the dimension "
+                                    "that is the sequence");
+      readInputs(*inputs, "sequence", context.inputs);
+    }
+  }
+
+  void readContextMethod(const YamlValue &value, ContextAxis &context) {
+    context.methodLoc = value.loc;
+    SmallVector<StringRef> names;
+    for (const NamedValue<ContextMethod> &method : kContextMethods)
+      names.push_back(method.name);
+    if (auto method = findNamed(kContextMethods, value.text))
+      context.method = *method;
+    else
+      report(value.loc, "the method of context_parallel must be ring, "
+                        "all_gather, all_to_all or cheapest, found " +
+                            value.describe() +
+                            suggestNearest(value.text, names));
+  }
+
+  /// Reads a map of inputs to their dimension `what`.
+  void readInputs(const YamlValue &map, StringRef what,
+                  std::vector<BatchInput> &inputs) {
+    forEachField(map, "map", [&](const YamlValue &key, const YamlValue &field) {
+      if (std::optional<int64_t> dim = field.getInteger())
+        inputs.push_back({key.text, key.loc, *dim, field.loc});
+      else
+        reportValue(field, "the " + what + " of '" + key.text +
+                               "' must be a dimension");
+    });
   }
 
   void readPipeline(const YamlValue &value) {
     if (!value.isMap() || value.getNumFields() == 0)
       return reportValue(value, "pipeline must map a mesh dimension to its "
                                 "stages, such as {pp: {split: [layers.2]}}");
-    forEachField(
-        value, "map", [&](const YamlValue &key, const YamlValue &field) {
-          std::optional<unsigned> index = findAxis(key);
-          if (!index)
-            return;
-          if (plan.pipeline)
-            return report(key.loc, "a plan has one pipeline, and '" +
-                                       plan.mesh[plan.pipeline->axis].name +
-                                       "' has one already");
-          for (const DataAxis &data : plan.data)
-            if (data.axis == *index)
-              return report(key.loc, "'" + key.text +
-                                         "' is in data_parallel, so it can't "
-                                         "have the stages of a pipeline, too");
-          plan.pipeline = PipelineAxis{*index, key.loc};
-          readStages(field, *plan.pipeline);
-        });
+    forEachAxis(value, [&](unsigned axis, FileLineColLoc loc,
+                           const YamlValue &field) {
+      if (plan.pipeline)
+        return report(loc, "a plan has one pipeline, and '" +
+                               plan.mesh[plan.pipeline->axis].name +
+                               "' has one already");
+      for (const DataAxis &data : plan.data)
+        if (data.axis == axis)
+          return report(loc, "'" + plan.mesh[axis].name +
+                                 "' is in data_parallel, so it can't have the "
+                                 "stages of a pipeline, too");
+      plan.pipeline = PipelineAxis{axis, loc};
+      readStages(field, *plan.pipeline);
+    });
   }
 
   void readStages(const YamlValue &value, PipelineAxis &pipeline) {
@@ -169,14 +242,7 @@ private:
       return reportValue(value,
                          "batch must map inputs to the dimension that is "
                          "the batch");
-    forEachField(value, "map",
-                 [&](const YamlValue &key, const YamlValue &field) {
-                   if (std::optional<int64_t> dim = field.getInteger())
-                     plan.batch.push_back({key.text, key.loc, *dim, field.loc});
-                   else
-                     reportValue(field, "the batch of '" + key.text +
-                                            "' must be a dimension");
-                 });
+    readInputs(value, "batch", plan.batch);
   }
 
   void readDataStyle(const YamlValue &value, DataAxis &axis) {
@@ -285,6 +351,12 @@ private:
              "'" + plan.mesh[plan.pipeline->axis].name +
                  "' has the stages of a pipeline, so the plan can't split over "
                  "it, too");
+    if (!failed && plan.context &&
+        llvm::is_contained(group.axes, plan.context->axis))
+      report(plan.context->loc,
+             "'" + plan.mesh[plan.context->axis].name +
+                 "' is in context_parallel, so the plan can't split over it, "
+                 "too");
     this->group = &group;
     if (isSingleStyle(entries)) {
       YamlValue root(entries.loc);
@@ -337,15 +409,17 @@ private:
                       Twine(count - 1));
       return {0};
     }
-    // The mesh dimensions that aren't for data or stages are for tensors.
+    // The mesh dimensions that split neither the batch nor the sequence, and have
+    // no stages, are for tensors.
     AxisSet others;
     for (unsigned axis = 0; axis < plan.mesh.size(); ++axis)
-      if (llvm::none_of(
-              plan.data,
-              [&](const DataAxis &data) { return data.axis == axis; }) &&
-          !(plan.pipeline && plan.pipeline->axis == axis))
+      if (!(plan.context && plan.context->axis == axis) &&
+          !(plan.pipeline && plan.pipeline->axis == axis) &&
+          llvm::none_of(plan.data, [&](const DataAxis &data) {
+            return data.axis == axis;
+          }))
         others.push_back(axis);
-    bool hasOwn = !plan.data.empty() || plan.pipeline;
+    bool hasOwn = !plan.data.empty() || plan.context || plan.pipeline;
     if (hasOwn && others.size() == 1)
       return others;
     if (plan.mesh.size() == 1)

@@ -74,6 +74,16 @@ ArrayRef<KeySpec> plan::getPlanKeys() {
              {"additionalProperties", ValueType::integer().toSchema()}}),
          "a map of inputs to the dimension that data_parallel splits"});
     keys.push_back(
+        {"context_parallel",
+         ValueType(json::Object{
+             {"type", "object"},
+             {"minProperties", 1},
+             {"maxProperties", 1},
+             {"additionalProperties",
+              getNamedSchema(getContextKeys(), /*nameKey=*/"method")}}),
+         "a map of a mesh dimension, which splits the sequence, to how "
+         "attention communicates"});
+    keys.push_back(
         {"pipeline",
          ValueType(json::Object{
              {"type", "object"},
@@ -93,6 +103,22 @@ ArrayRef<KeySpec> plan::getMeshKeys() {
        KeySpec::Required},
       {"devices", ValueType(makeReference("devices")),
        "the ranks at the positions of the mesh, row-major, flat or nested"},
+  };
+  return keys;
+}
+
+ArrayRef<KeySpec> plan::getContextKeys() {
+  static const KeySpec keys[] = {
+      {"method", ValueType::name(kContextMethods),
+       "ring: blocks of keys and values pass from rank to rank; all_gather: "
+       "each rank has all of them; all_to_all: heads are split instead of the "
+       "sequence; cheapest: by the cost model, the default"},
+      {"inputs",
+       ValueType(json::Object{
+           {"type", "object"},
+           {"minProperties", 1},
+           {"additionalProperties", ValueType::integer().toSchema()}}),
+       "a map of inputs to the dimension that is the sequence"},
   };
   return keys;
 }

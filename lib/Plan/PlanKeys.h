@@ -40,6 +40,13 @@ inline constexpr NamedValue<PipelineSchedule> kSchedules[] = {
     {"1F1B", PipelineSchedule::OneFOneB},
 };
 
+inline constexpr NamedValue<ContextMethod> kContextMethods[] = {
+    {"ring", ContextMethod::Ring},
+    {"all_gather", ContextMethod::AllGather},
+    {"all_to_all", ContextMethod::AllToAll},
+    {"cheapest", ContextMethod::Cheapest},
+};
+
 /// What the schema of plans defines under this name.
 llvm::json::Object makeReference(StringRef name);
 
@@ -51,6 +58,8 @@ ArrayRef<KeySpec> getGroupKeys();
 ArrayRef<KeySpec> getMeshKeys();
 /// The keys of a style of `data_parallel`.
 ArrayRef<KeySpec> getDataKeys();
+/// The keys of a mesh dimension of `context_parallel`.
+ArrayRef<KeySpec> getContextKeys();
 /// The keys of a mesh dimension of `pipeline`.
 ArrayRef<KeySpec> getPipelineKeys();
 

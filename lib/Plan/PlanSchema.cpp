@@ -232,7 +232,7 @@ json::Value plan::getPlanSchema(MLIRContext *context) {
   root["anyOf"] =
       json::Array{json::Object{{"required", json::Array{"plan"}}},
                   json::Object{{"required", json::Array{"parallelize"}}},
-                  hasFilled("data_parallel"),
+                  hasFilled("data_parallel"), hasFilled("context_parallel"),
                   json::Object{{"required", json::Array{"pipeline"}}}};
   root["allOf"] = json::Array{
       ifHas({"parallelize"}, hasNone({"plan", "mesh_dim", "tp_mesh_dim"})),

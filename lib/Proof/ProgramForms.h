@@ -18,6 +18,14 @@ namespace mlir::tp {
 /// the file asks for. Null if nothing changes or the training file has errors.
 OwningOpRef<ModuleOp> markSplitLosses(ModuleOp model, StringRef train);
 
+/// Copies of `model` in which all attention has a context method, which changes
+/// how attention is split, but not its value. The first one allows rows or heads
+/// to be split (`cheapest`); in the second one, attention of as many columns as
+/// rows is a ring. Copies that would be equal to others are left out. `train` is
+/// that of markSplitLosses.
+std::vector<OwningOpRef<ModuleOp>> setContextMethods(ModuleOp model,
+                                                     StringRef train);
+
 /// A parameter that a function assigns, and its value before the first run;
 /// null if none is given.
 struct Assignment {

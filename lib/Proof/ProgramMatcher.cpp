@@ -274,6 +274,11 @@ void ProgramMatcher::expandSplit(ShardingRuleOpInterface op,
             if (Value value = around.lookup(operand.get()))
               operand.set(value);
         });
+      // In the programs, it is replaced by its operand.
+      if (auto again = dyn_cast<nn::RecomputeOp>(inner)) {
+        numbers[again] = numbers.lookup(again.getInput());
+        continue;
+      }
       Number first =
           number(&inner, numbers, isDraw(&inner) ? reference.getDraw(op) : 0);
       hasRegions |= inner.getNumRegions() != 0;

@@ -5,6 +5,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Training/Passes.h"
+#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -17,14 +18,43 @@ static bool hasLoss(ModuleOp model) {
   });
 }
 
-OwningOpRef<ModuleOp> tp::markSplitLosses(ModuleOp model, StringRef train) {
-  OwningOpRef<ModuleOp> marked(model.clone());
-  if (!train.empty() && !hasLoss(*marked)) {
+/// A copy of `model` with the loss that the training file `train` asks for. Null
+/// if the file has errors.
+static OwningOpRef<ModuleOp> cloneWithLoss(ModuleOp model, StringRef train) {
+  OwningOpRef<ModuleOp> copy(model.clone());
+  if (!train.empty() && !hasLoss(*copy)) {
     PassManager pm(model.getContext());
     pm.addPass(createAddLoss({train.str()}));
-    if (failed(pm.run(*marked)))
+    if (failed(pm.run(*copy)))
       return {};
   }
+  return copy;
+}
+
+std::vector<OwningOpRef<ModuleOp>> tp::setContextMethods(ModuleOp model,
+                                                         StringRef train) {
+  std::vector<OwningOpRef<ModuleOp>> forms;
+  for (ContextMethod method : {ContextMethod::Cheapest, ContextMethod::Ring}) {
+    OwningOpRef<ModuleOp> form = cloneWithLoss(model, train);
+    if (!form)
+      continue;
+    bool changed = false;
+    form->walk([&](AttentionOpInterface op) {
+      bool mayBeRing = op.getNumRows() == op.getNumColumns();
+      op.setContextMethod(mayBeRing ? method : ContextMethod::Cheapest);
+      changed |= mayBeRing || method == ContextMethod::Cheapest;
+    });
+    keepTokenDims(*form);
+    if (changed)
+      forms.push_back(std::move(form));
+  }
+  return forms;
+}
+
+OwningOpRef<ModuleOp> tp::markSplitLosses(ModuleOp model, StringRef train) {
+  OwningOpRef<ModuleOp> marked = cloneWithLoss(model, train);
+  if (!marked)
+    return {};
   bool changed = false;
   marked->walk([&](nn::CrossEntropyOp loss) {
     // With label smoothing, a target isn't a single class.

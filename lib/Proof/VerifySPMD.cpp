@@ -130,6 +130,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     forms.push_back(std::move(model));
     if (marked)
       forms.push_back(std::move(marked));
+    for (size_t i = 0, end = forms.size(); i < end; ++i)
+      for (auto &form : setContextMethods(*forms[i], train))
+        forms.push_back(std::move(form));
     for (auto &form : forms) {
       if (failed(buildStep(*form, *mesh, getPipeline(module), *functions)))
         return signalPassFailure();
@@ -186,6 +189,7 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
       for (unsigned i = 0; i < function.getNumArguments(); ++i) {
         function.removeArgAttr(i, kShardingAttr);
         function.removeArgAttr(i, kBatchAttr);
+        function.removeArgAttr(i, kSequenceAttr);
       }
     if (added)
       added.erase();

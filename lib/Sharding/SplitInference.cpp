@@ -47,6 +47,8 @@ bool tp::canSplit(const ShardingRule &rule, const OpSplit &split,
     return false;
   if (rule.getHalo(factor))
     return segments.empty();
+  if (!rule.factors[factor].circulatedOperands.empty())
+    return segments.empty() && rule.factors[factor].size % ranks == 0;
   if (segments.empty() ? rule.factors[factor].size % ranks == 0
                        : llvm::all_of(segments, [&](int64_t segment) {
                            return segment % ranks == 0;

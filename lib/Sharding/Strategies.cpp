@@ -233,8 +233,9 @@ void Enumerator::addHalos(const OpSplit &split, CommunicationCost &cost) {
 }
 
 /// The elements that a rank computes, and the collectives of the partition
-/// hook: halos, and all-reduces along collective factors. Each of these has as
-/// many elements as the first operand has without the factor.
+/// hook: halos, blocks that circulate, and all-reduces along collective factors.
+/// Each of these has as many elements as the first operand has without the
+/// factor.
 CommunicationCost Enumerator::getOwnCost(const OpSplit &split) {
   CommunicationCost cost;
   addHalos(split, cost);
@@ -252,6 +253,18 @@ CommunicationCost Enumerator::getOwnCost(const OpSplit &split) {
     int64_t ranks = mesh.getAxesSize(split.factorAxes[index]);
     if (factor.kind != FactorKind::Collective || ranks == 1)
       continue;
+    auto circulate = [&](const TensorFactors &tensor, int64_t steps) {
+      int64_t elements = 1;
+      for (const DimFactors &dim : tensor)
+        for (unsigned other : dim)
+          elements *= getLocalSize(other);
+      cost.collectives += steps;
+      cost.bytes += steps * elements * width * mesh.getNumRanks();
+    };
+    for (unsigned operand : factor.circulatedOperands)
+      circulate(rule.operands[operand], ranks - 1);
+    for (unsigned result : factor.circulatedResults)
+      circulate(rule.results[result], ranks);
     int64_t elements = 1;
     for (const DimFactors &dim : rule.operands.front())
       for (unsigned other : dim)

@@ -84,33 +84,42 @@ private:
   Block &getBlock() { return function.getBody().front(); }
   Operation *getReturn() { return getBlock().getTerminator(); }
 
-  /// If the plan hasn't placed the target, splits it like the batch of another
-  /// argument: the first one that names its batch dimension, or else the first
-  /// one.
+  /// If the plan hasn't placed the target, splits it like the batch and the
+  /// sequence of other arguments: the first one that names its batch dimension,
+  /// or else the first one, and the first one that names its sequence dimension.
   void placeTarget() {
     BlockArgument target = findTarget(function);
     if (!target || getArgSharding(function, target.getArgNumber()))
       return;
-    unsigned like = 0;
-    std::optional<int64_t> batch;
-    for (unsigned i = 0; i < function.getNumArguments() && !batch; ++i)
-      if ((batch = getBatchDim(function, i)))
-        like = i;
-    int64_t dim = batch.value_or(0);
     auto type = cast<RankedTensorType>(target.getType());
-    ShardingAttr first = getArgSharding(function, like);
-    if (!first || dim >= std::min<int64_t>(first.getRank(), type.getRank()))
-      return;
+    unsigned index = target.getArgNumber();
     SmallVector<AxisListAttr> dims(type.getRank(),
                                    AxisListAttr::get(&getContext(), {}));
-    dims[dim] = first.getDims()[dim];
-    unsigned index = target.getArgNumber();
-    function.setArgAttr(
-        index, kShardingAttr,
-        ShardingAttr::get(&getContext(), first.getMesh(), dims, {}));
-    if (batch)
-      function.setArgAttr(index, kBatchAttr,
-                          function.getArgAttr(like, kBatchAttr));
+    FlatSymbolRefAttr mesh;
+    auto splitLike = [&](unsigned like, int64_t dim) {
+      ShardingAttr first = getArgSharding(function, like);
+      if (!first || dim >= std::min<int64_t>(first.getRank(), type.getRank()))
+        return false;
+      dims[dim] = first.getDims()[dim];
+      mesh = first.getMesh();
+      return true;
+    };
+    auto follow = [&](auto getDim, StringRef attr) {
+      for (unsigned i = 0; i < function.getNumArguments(); ++i)
+        if (std::optional<int64_t> dim = getDim(function, i)) {
+          if (splitLike(i, *dim))
+            function.setArgAttr(index, attr, function.getArgAttr(i, attr));
+          return true;
+        }
+      return false;
+    };
+    bool hasBatch = follow(getBatchDim, kBatchAttr);
+    bool hasSequence = follow(getSequenceDim, kSequenceAttr);
+    if (!hasBatch && !hasSequence)
+      splitLike(0, 0);
+    if (mesh)
+      function.setArgAttr(index, kShardingAttr,
+                          ShardingAttr::get(&getContext(), mesh, dims, {}));
   }
 
   bool isTrained(StringAttr fqn, MutableArrayRef<nn::ParameterOp> ops) {

@@ -1,10 +1,11 @@
-//===- DataParallel.cpp - The batch over mesh dimensions ------------------===//
+//===- DataParallel.cpp - Batch and sequence over mesh dimensions ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Data parallelism consists of placements, as tensor parallelism does. The
 // reduction of gradients follows from them: with the batch split, gradients are
 // Partial. `tp.batch` tells the propagation which dimension is the batch, so
-// that it stays split.
+// that it stays split. Context parallelism does the same with the sequence
+// (`tp.sequence`), and tells attention how to communicate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Plan/Style.h"
+#include "tp/Transforms/Utils.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -30,14 +32,18 @@ public:
     for (auto function : model.getOps<FunctionOpInterface>())
       if (!function.isExternal())
         splitInputs(function);
+    if (plan.context) {
+      keepTokenDims(model);
+      model.walk([&](AttentionOpInterface op) { setMethod(op); });
+    }
     model.walk([&](AssignOpInterface op) { written.insert(op.getFqnAttr()); });
     model.walk(
         [&](ParameterOpInterface parameter) { placeParameter(parameter); });
   }
 
 private:
-  AxisRefAttr getAxis(const plan::DataAxis &data) {
-    return AxisRefAttr::get(mesh.getContext(), plan.mesh[data.axis].name);
+  AxisRefAttr getAxis(unsigned axis) {
+    return AxisRefAttr::get(mesh.getContext(), plan.mesh[axis].name);
   }
 
   /// `sharding`, or the replicated one if it is null, with `axes` added to
@@ -56,23 +62,45 @@ private:
 
   void splitInputs(FunctionOpInterface function) {
     SmallVector<AxisRefAttr> axes;
-    SmallVector<StringRef> names;
-    for (const plan::DataAxis &data : plan.data) {
-      axes.push_back(getAxis(data));
-      names.push_back(axes.back().getName());
-    }
-    Builder builder(mesh.getContext());
+    for (const plan::DataAxis &data : plan.data)
+      axes.push_back(getAxis(data.axis));
+    splitInputs(function, checked.batchDims, axes, kBatchAttr);
+    if (!plan.context)
+      return;
+    splitInputs(function, checked.sequenceDims, getAxis(plan.context->axis),
+                kSequenceAttr);
+    // As under PyTorch's context_parallel, results stay split.
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (!getResultSharding(function, i))
+        function.setResultAttr(i, kOpenAttr,
+                               UnitAttr::get(function.getContext()));
+  }
+
+  void splitInputs(FunctionOpInterface function,
+                   const llvm::DenseMap<Value, int64_t> &dims,
+                   ArrayRef<AxisRefAttr> axes, StringRef attr) {
+    auto names = llvm::map_to_vector(
+        axes, [](AxisRefAttr axis) { return axis.getName(); });
     for (BlockArgument argument : function.getArguments()) {
-      auto batch = checked.batchDims.find(argument);
-      if (batch == checked.batchDims.end())
+      auto dim = dims.find(argument);
+      if (dim == dims.end())
         continue;
       unsigned index = argument.getArgNumber();
       function.setArgAttr(index, kShardingAttr,
-                          addTo(batch->second, getArgSharding(function, index),
+                          addTo(dim->second, getArgSharding(function, index),
                                 cast<RankedTensorType>(argument.getType()),
                                 axes));
-      function.setArgAttr(index, kBatchAttr, builder.getStrArrayAttr(names));
+      function.setArgAttr(index, attr,
+                          Builder(mesh.getContext()).getStrArrayAttr(names));
     }
+  }
+
+  /// Attention of another number of rows isn't over the sequence.
+  void setMethod(AttentionOpInterface op) {
+    auto [input, dim] = *checked.sequenceDims.begin();
+    if (op.getNumRows() ==
+        cast<RankedTensorType>(input.getType()).getDimSize(dim))
+      op.setContextMethod(plan.context->method);
   }
 
   void placeParameter(ParameterOpInterface parameter) {
@@ -90,7 +118,7 @@ private:
     bool reshard = false;
     for (const plan::DataAxis &data : plan.data)
       if (data.style == plan::DataAxis::FSDP) {
-        axes.push_back(getAxis(data));
+        axes.push_back(getAxis(data.axis));
         first = first ? first : &data;
         reshard |= data.reshardAfterForward.value_or(group &&
                                                      !group.getValue().empty());

@@ -10,8 +10,10 @@
 
 namespace mlir::tp {
 
-/// Writes the plan's `data_parallel` to the IR, after its other entries. The
-/// batch of the inputs is split over all of these mesh dimensions (`tp.batch`).
+/// Writes the plan's `data_parallel` and `context_parallel` to the IR, after its
+/// other entries. The batch of the inputs is split over all mesh dimensions of
+/// `data_parallel` (`tp.batch`), and the sequence over that of
+/// `context_parallel` (`tp.sequence`).
 /// Parameters are replicated over the ddp ones; over the fsdp ones they are
 /// split along dimension 0 and gathered before their uses.
 void applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,

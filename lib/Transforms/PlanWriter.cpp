@@ -238,7 +238,7 @@ WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
   if (plan.file.pipeline)
     writePipeline(plan, model);
-  if (!plan.file.data.empty())
+  if (!plan.file.data.empty() || plan.file.context)
     applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());
   return written;
 }

@@ -344,6 +344,9 @@ LogicalResult FunctionWriter::run() {
       function.op.removeArgAttr(
           argument.getArgNumber(),
           StringAttr::get(argument.getContext(), kBatchAttr));
+      function.op.removeArgAttr(
+          argument.getArgNumber(),
+          StringAttr::get(argument.getContext(), kSequenceAttr));
     }
   Block &block = function.op.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))

@@ -43,6 +43,8 @@ struct Case {
   int32_t mask = TPRT_NO_MASK;
   bool maskPerRow = true;
   bool isTransposed = false; ///< key and value lie by columns
+  bool isBlock = false;      ///< the columns are a block of all columns
+  int64_t offset = 0;        ///< of a causal block
 };
 
 constexpr int64_t batches = 2, keyHeads = 2, group = 2;
@@ -103,6 +105,7 @@ struct Problem {
         (c.maskPerRow ? c.rows : 1) * c.columns;
     args.mask_strides.row = c.maskPerRow ? c.columns : 0;
     args.mask_strides.col = 1;
+    lse = makeStrides(heads, c.rows, 1, true);
     for (size_t i = 0; i < keep.size(); ++i)
       keep[i] = !isHidden(i) && generator() % 3 != 0;
     for (size_t i = 0; i < keep.size(); ++i)
@@ -150,7 +153,9 @@ struct Problem {
           visit(at(isKey ? args.key : args.value, b, h, j, e));
   }
 
-  std::vector<double> getWeights(int64_t b, int64_t h, int64_t i) const {
+  /// `lse` becomes the logarithm of the sum of the exponentials.
+  std::vector<double> getWeights(int64_t b, int64_t h, int64_t i,
+                                 double *lse = nullptr) const {
     std::vector<double> weights(c.columns);
     double sum = 0;
     for (int64_t j = 0; j < c.columns; ++j) {
@@ -162,12 +167,14 @@ struct Problem {
       int64_t maskAt = at(args.mask_strides, b, h, i, j);
       if (c.mask == TPRT_ADDED_MASK)
         score += added.values[maskAt];
-      bool isSeen = !(c.causal && j > i) &&
+      bool isSeen = !(c.causal && j > i + c.offset) &&
                     !(c.mask == TPRT_BOOLEAN_MASK && !keep[maskAt]);
       sum += weights[j] = isSeen ? std::exp(score) : 0;
     }
     for (double &weight : weights)
       weight /= sum == 0 ? 1 : sum; // of a row that sees nothing
+    if (lse)
+      *lse = std::log(sum);
     return weights;
   }
 
@@ -182,12 +189,20 @@ struct Problem {
     return testing::Message()
            << toString(c.dtype) << " " << c.rows << "x" << c.columns << " of "
            << c.depth << ", " << c.width << " causal " << c.causal << " mask "
-           << c.mask << c.maskPerRow << " transposed " << c.isTransposed;
+           << c.mask << c.maskPerRow << " transposed " << c.isTransposed
+           << " block " << c.isBlock << " offset " << c.offset;
+  }
+
+  const int64_t *getOffset() const { return c.causal ? &c.offset : nullptr; }
+  /// That of numbers of rows.
+  Dtype getWideDtype() const {
+    return c.dtype == Dtype::F64 ? Dtype::F64 : Dtype::F32;
   }
 
   const Case c;
   std::mt19937 generator{11};
   tprt_attention_args args = {};
+  tprt_attention_strides lse = {};
   Operand query, key, value, added, output;
   std::vector<uint8_t> keep;
 };
@@ -198,15 +213,31 @@ static void check(const Case &c) {
   Problem p(c);
   SCOPED_TRACE(p.describe());
   LoneRank run;
-  ASSERT_EQ(tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
-                           p.key.bytes.data(), p.value.bytes.data(),
-                           p.getMask(), p.output.bytes.data()),
+  tprt_attention_block_args block = {p.args, p.lse};
+  Operand lse(p.getWideDtype(), batches * Problem::heads * c.rows, p.generator);
+  ASSERT_EQ(c.isBlock
+                ? tprt_attention_block(&run.rank, &block, p.query.bytes.data(),
+                                       p.key.bytes.data(), p.value.bytes.data(),
+                                       p.getMask(), p.getOffset(),
+                                       p.output.bytes.data(), lse.bytes.data())
+                : tprt_attention(&run.rank, &p.args, p.query.bytes.data(),
+                                 p.key.bytes.data(), p.value.bytes.data(),
+                                 p.getMask(), p.output.bytes.data()),
             TPRT_OK)
       << run.rank.error;
   for (int64_t b = 0; b < batches; ++b)
     for (int64_t h = 0; h < Problem::heads; ++h)
       for (int64_t i = 0; i < c.rows; ++i) {
-        std::vector<double> weights = p.getWeights(b, h, i);
+        double expectedLse;
+        std::vector<double> weights = p.getWeights(b, h, i, &expectedLse);
+        if (c.isBlock) {
+          double found = loadAsDouble(p.getWideDtype(), lse.bytes.data(),
+                                      p.at(p.lse, b, h, i, 0));
+          if (std::isinf(expectedLse))
+            ASSERT_EQ(found, expectedLse);
+          else
+            ASSERT_NEAR(found, expectedLse, p.getTolerance());
+        }
         for (int64_t e = 0; e < c.width; ++e) {
           double expected = 0;
           for (int64_t j = 0; j < c.columns; ++j)
@@ -221,7 +252,7 @@ static void check(const Case &c) {
 }
 
 /// The gradients, those of key and value by head, which lie by columns where
-/// the operands do.
+/// the operands do. Of a block, half of each row's weights are in other columns.
 static void checkGradient(const Case &c) {
   Problem p(c);
   SCOPED_TRACE(p.describe());
@@ -244,12 +275,34 @@ static void checkGradient(const Case &c) {
   Operand dQuery(c.dtype, p.query.values.size(), p.generator);
   Operand dKey(c.dtype, batches * heads * c.columns * c.depth, p.generator);
   Operand dValue(c.dtype, batches * heads * c.columns * c.width, p.generator);
+  constexpr double rowSum = 0.25;
+  tprt_attention_block_gradient_args block = {all, p.lse, p.lse};
+  std::vector<double> lse(batches * heads * c.rows), delta(lse.size(), rowSum);
+  for (int64_t b = 0; b < batches; ++b)
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t i = 0; i < c.rows; ++i) {
+        double own;
+        p.getWeights(b, h, i, &own);
+        lse[p.at(p.lse, b, h, i, 0)] = own + std::log(2);
+      }
+  std::vector<float> narrowLse(lse.begin(), lse.end()),
+      narrowDelta(delta.begin(), delta.end());
+  bool isWide = c.dtype == Dtype::F64;
   LoneRank run;
-  ASSERT_EQ(tprt_attention_gradient(
+  ASSERT_EQ(
+      c.isBlock
+          ? tprt_attention_block_gradient(
+                &run.rank, &block, p.query.bytes.data(), p.key.bytes.data(),
+                p.value.bytes.data(), p.getMask(), p.getOffset(),
+                p.output.bytes.data(),
+                isWide ? (const void *)lse.data() : narrowLse.data(),
+                isWide ? (const void *)delta.data() : narrowDelta.data(),
+                dQuery.bytes.data(), dKey.bytes.data(), dValue.bytes.data())
+          : tprt_attention_gradient(
                 &run.rank, &all, p.query.bytes.data(), p.key.bytes.data(),
                 p.value.bytes.data(), p.getMask(), p.output.bytes.data(),
                 dQuery.bytes.data(), dKey.bytes.data(), dValue.bytes.data()),
-            TPRT_OK)
+      TPRT_OK)
       << run.rank.error;
 
   auto expectNear = [&](const Operand &actual, int64_t at, double expected) {
@@ -263,14 +316,17 @@ static void checkGradient(const Case &c) {
       for (int64_t i = 0; i < c.rows; ++i) {
         std::vector<double> weights = p.getWeights(b, h, i),
                             dWeights(c.columns);
-        double mean = 0;
+        double mean = c.isBlock ? rowSum : 0;
         for (int64_t j = 0; j < c.columns; ++j) {
+          if (c.isBlock)
+            weights[j] /= 2;
           for (int64_t e = 0; e < c.width; ++e) {
             double g = p.output.values[p.at(p.args.output, b, h, i, e)];
             dWeights[j] += g * p.value.values[p.at(p.args.value, b, h, j, e)];
             expectedValue[j * c.width + e] += weights[j] * g;
           }
-          mean += weights[j] * dWeights[j];
+          if (!c.isBlock)
+            mean += weights[j] * dWeights[j];
         }
         std::vector<double> expectedQuery(c.depth);
         for (int64_t j = 0; j < c.columns; ++j)
@@ -317,6 +373,26 @@ TEST_P(AttentionTest, MasksAndLayouts) {
 }
 TEST_P(AttentionTest, GradientOfMasksAndLayouts) {
   forMasksAndLayouts(GetParam(), checkGradient);
+}
+
+/// Blocks before, on and behind the diagonal.
+static void forBlocks(Dtype dtype, void (*check)(const Case &)) {
+  for (auto [rows, columns] : {std::pair{1, 7}, {5, 7}, {9, 3}, {100, 70}})
+    for (int64_t offset : {-200, -50, -4, -1, 0, 2, 5, 200})
+      for (int mask = 0; mask < 4; ++mask) {
+        Case c{dtype, rows, columns};
+        c.isBlock = true;
+        c.causal = mask == 3;
+        c.mask = mask % 3;
+        c.offset = c.causal ? offset : 0;
+        if (c.causal || offset == 0)
+          check(c);
+      }
+}
+
+TEST_P(AttentionTest, Blocks) { forBlocks(GetParam(), check); }
+TEST_P(AttentionTest, GradientOfBlocks) {
+  forBlocks(GetParam(), checkGradient);
 }
 
 /// More rows than a block has, sizes that no tile divides, one of each, none.

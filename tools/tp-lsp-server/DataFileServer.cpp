@@ -98,7 +98,7 @@ private:
       return llvm::Regex((before + "[\"']?(" + keys + ")[\"']? *:").str())
           .match(text);
     };
-    if (hasKey("mesh|plan|parallelize|data_parallel"))
+    if (hasKey("mesh|plan|parallelize|data_parallel|context_parallel"))
       return FileKind::Plan;
     if (hasKey("loss|optimizer"))
       return FileKind::Training;

@@ -148,7 +148,45 @@ private:
 
   Array compute(Operation *op);
   Array computeReduction(nn::ReduceOp op);
+  Array computeAttention(nn::AttentionOp op);
 };
+
+Array State::computeAttention(nn::AttentionOp op) {
+  const Array &query = get(op.getQuery()), &key = get(op.getKey()),
+              &value = get(op.getValue());
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  return generate(getShape(op), [&](const Shape &index) {
+    size_t rank = index.size();
+    Shape row = index, column = index;
+    if (rank >= 4)
+      column[rank - 3] /= query.shape[rank - 3] / key.shape[rank - 3];
+    auto at = [&](const Array &array, Shape &place, int64_t last) {
+      place.back() = last;
+      return array.data[ravel(place, array.shape)];
+    };
+    double sum = 0, total = 0;
+    for (int64_t j = 0; j < key.shape[rank - 2]; ++j) {
+      double score = 0;
+      column[rank - 2] = j;
+      for (int64_t d = 0; d < key.shape.back(); ++d)
+        score += at(query, row, d) * at(key, column, d);
+      score *= op.getScale().convertToDouble();
+      if (op.getMask()) {
+        row.back() = j;
+        double mask = getBroadcast(get(op.getMask()), row);
+        bool isAdded = !mlir::cast<RankedTensorType>(op.getMask().getType())
+                            .getElementType()
+                            .isInteger(1);
+        score = isAdded ? score + mask : mask != 0 ? score : lowest;
+      }
+      if (op.getCausal() && j > index[rank - 2])
+        score = lowest;
+      sum += std::exp(score);
+      total += std::exp(score) * at(value, column, index.back());
+    }
+    return sum == 0 ? 0 : total / sum;
+  });
+}
 
 Array State::computeReduction(nn::ReduceOp op) {
   const Array &in = get(op.getInput());
@@ -209,6 +247,9 @@ Array State::compute(Operation *op) {
       })
       .Case([&](nn::ExpOp op) {
         return map(op, [](double x) { return std::exp(x); });
+      })
+      .Case([&](nn::LogOp op) {
+        return map(op, [](double x) { return std::log(x); });
       })
       .Case([&](nn::TanhOp op) {
         return map(op, [](double x) { return std::tanh(x); });
@@ -350,6 +391,8 @@ Array State::compute(Operation *op) {
         return result;
       })
       .Case([&](nn::ReduceOp op) { return computeReduction(op); })
+      .Case([&](nn::AttentionOp op) { return computeAttention(op); })
+      .Case([&](nn::RecomputeOp op) { return get(op.getInput()); })
       .Case([&](nn::ArgMaxOp op) {
         const Array &in = get(op.getInput());
         Shape rest = in.shape;

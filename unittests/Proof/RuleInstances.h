@@ -343,6 +343,20 @@ inline constexpr Instance kInstances[] = {
      "tensor<2x2x2xf32>, tensor<2x4xf32>) -> (tensor<2x2x2xf32>, "
      "tensor<2x4x2xf32>, tensor<2x4x2xf32>)",
      3},
+    {"(%a: tensor<2x2x2xf32>, %b: tensor<2x4x2xf32>, %c: tensor<2x4x2xf32>, "
+     "%o: tensor<i64>) -> (tensor<2x2x2xf32>, tensor<2x2x1xf32>)",
+     "nn.attention_block %a, %b, %c offset %o scale 0.5 : (tensor<2x2x2xf32>, "
+     "tensor<2x4x2xf32>, tensor<2x4x2xf32>, tensor<i64>) -> "
+     "(tensor<2x2x2xf32>, tensor<2x2x1xf32>)",
+     2},
+    {"(%a: tensor<2x2x2xf32>, %b: tensor<2x4x2xf32>, %c: tensor<2x4x2xf32>, "
+     "%d: tensor<2x2x2xf32>, %e: tensor<2x2x1xf32>, %f: tensor<2x2x1xf32>) -> "
+     "(tensor<2x2x2xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>)",
+     "nn.attention_block_gradient %a, %b, %c gradient %d lse %e delta %f scale "
+     "0.5 : (tensor<2x2x2xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>, "
+     "tensor<2x2x2xf32>, tensor<2x2x1xf32>, tensor<2x2x1xf32>) -> "
+     "(tensor<2x2x2xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>)",
+     3},
     // Upstream ops.
     {"(%a: tensor<4x6xf32>, %b: tensor<6x2xf32>, %c: tensor<4x2xf32>) -> "
      "tensor<4x2xf32>",

@@ -25,10 +25,14 @@ def ConvertAttentionToTPRT : Pass<"convert-attention-to-tprt"> {
     %r = tprt.attention causal %q, %k, %v into %init scale 0.125 maps [(b, h, t, s, d, e) -> (b, h, t, d), …] : …
     ```
 
-    `nn.attention_gradient` becomes `tprt.attention_gradient` in the same way. Attention with more
-    than eight batch dimensions is left to `--convert-nn-to-linalg`, which expands it into linalg
-    ops.
+    `nn.attention_gradient`, `nn.attention_block` and `nn.attention_block_gradient` become the
+    runtime's ops of the same names in the same way. Attention with more than eight batch
+    dimensions, and blocks in programs for devices, are left to `--convert-nn-to-linalg`, which
+    expands them into linalg ops.
   }];
+  let options = [
+    Option<"onDevice", "on-device", "bool", "false",
+           "Leave nn.attention_block and its gradient: the runtime computes them only on the host">];
   let dependentDialects = ["::mlir::tensor::TensorDialect", "::mlir::tprt::TPRTDialect"];
 }
 

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/OpDefinition.h"
+#include "tp/Dialect/TP/TPEnums.h"
 
 #include "tp/Interfaces/ModelOpInterfaces.h.inc"
 

@@ -73,4 +73,20 @@ def AssignOpInterface : OpInterface<"AssignOpInterface"> {
   }];
 }
 
+def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
+  let description = [{
+    Attention: each row of the query, a position of a sequence, sees positions of the key's sequence.
+    Over mesh dimensions that split the sequence (`tp.sequence`), the op communicates by its method.
+  }];
+  let cppNamespace = "::mlir::tp";
+  let methods = [
+    InterfaceMethod<"The number of the query's heads; 1 if it has no dimension of heads.",
+                    "int64_t", "getNumHeads">,
+    InterfaceMethod<"The number of the query's positions.", "int64_t", "getNumRows">,
+    InterfaceMethod<"The number of the key's positions.", "int64_t", "getNumColumns">,
+    InterfaceMethod<"Sets the method for a split sequence. Ring needs as many columns as rows.",
+                    "void", "setContextMethod", (ins "::mlir::tp::ContextMethod":$method)>,
+  ];
+}
+
 #endif // TP_INTERFACES_MODELOPINTERFACES_TD

@@ -45,6 +45,13 @@ struct Factor {
   /// collective factor. Each has as many elements as the first operand has
   /// without the factor.
   int64_t reductions = 0;
+  /// The results that are sums over a parallel factor, which is in other
+  /// results: if it is split, they are Partial(sum).
+  SmallVector<unsigned, 2> summedResults = {};
+  /// The operands and results whose blocks pass from rank to rank along a split
+  /// collective factor, whose blocks are all of one size. An operand's block
+  /// visits all other ranks; a result's block also returns.
+  SmallVector<unsigned, 2> circulatedOperands = {}, circulatedResults = {};
 };
 
 /// The factors of one tensor dimension, major to minor. An empty list means
@@ -98,6 +105,10 @@ public:
   /// Dimensions with a window have one factor.
   SmallVector<Window> windows;
   SmallVector<Halo> halos;
+  /// Pairs of factors: an op that depends on a batch or a sequence along the
+  /// first factor may be split along the second one instead (`tp.batch`,
+  /// `tp.sequence`).
+  SmallVector<std::pair<unsigned, unsigned>> alternatives;
   /// The floating-point operations of an op that consists of several
   /// contractions; they don't follow from the factors.
   std::optional<double> flops;
@@ -146,6 +157,8 @@ public:
   ShardingRule &collectiveResultDim(int64_t dim, int64_t reductions);
   /// Marks the factor called `name` in the einsum as whole.
   ShardingRule &whole(StringRef name);
+  /// The factor called `name` in the einsum; nullopt if there is none.
+  std::optional<unsigned> getFactor(StringRef name) const;
   /// Gives the factor of dimension `halo.resultDim` of result 0 a halo.
   ShardingRule &halo(Halo halo);
   ShardingRule &linear(ArrayRef<LinearSet> sets);
@@ -158,6 +171,7 @@ public:
   SmallVector<std::string> names;
 
   /// Prints `([0][2], [1][2]) -> ([0][1]) {0=8, 1=10, 2=16} reduction={2}`; a
+  /// factor 0 that results 1 and 2 are sums over as `summed={0: 1, 2}`; a
   /// window of factor 1 as `[1:4+2]`; the halo of factor 0 as `halo={0: 16 of 3
   /// by 2 from -1}`: 16 elements, windows of 3, a stride of 2, a padding of 1.
   void print(raw_ostream &os) const;

@@ -58,6 +58,9 @@ struct CheckedPlan {
   /// The batch dimension of each input that has one; empty without data
   /// parallelism.
   llvm::DenseMap<Value, int64_t> batchDims;
+  /// The sequence dimension of each input that has one; empty without context
+  /// parallelism.
+  llvm::DenseMap<Value, int64_t> sequenceDims;
   /// For each parameter that FSDP may split: the FQN of the module whose
   /// parameters are gathered and reduced together with it; empty for the root.
   /// In a model without blocks, the groups are buckets: the first one counts as

@@ -12,6 +12,7 @@
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/TPEnums.h"
 #include "tp/Plan/Pattern.h"
 #include "tp/Plan/Placement.h"
 #include "tp/Support/YamlReader.h"
@@ -95,13 +96,25 @@ struct PipelineAxis {
   int64_t microbatches = 1;
 };
 
-/// The batch dimension of an input.
+/// The batch dimension of an input, or its sequence dimension.
 struct BatchInput {
   std::string input;
   FileLineColLoc loc;
   /// Negative ones count from the last.
   int64_t dim;
   FileLineColLoc dimLoc;
+};
+
+/// Context parallelism over one mesh dimension, which splits the sequence.
+struct ContextAxis {
+  /// Index into PlanFile::mesh.
+  unsigned axis;
+  FileLineColLoc loc;
+  /// How attention communicates.
+  ContextMethod method = ContextMethod::Cheapest;
+  FileLineColLoc methodLoc;
+  /// The sequence dimensions; empty if the file doesn't list any.
+  std::vector<BatchInput> inputs = {};
 };
 
 struct PlanFile {
@@ -116,6 +129,7 @@ struct PlanFile {
   std::optional<PipelineAxis> pipeline;
   /// Empty if the file doesn't list any.
   std::vector<BatchInput> batch;
+  std::optional<ContextAxis> context = std::nullopt;
 };
 
 /// Parses `text`, the YAML or JSON in the file `path`. Emits an error at its

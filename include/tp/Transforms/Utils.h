@@ -21,6 +21,11 @@ void inlineModules(Operation *root);
 /// under `root` is differentiated any more.
 void dropGradientForms(Operation *root);
 
+/// Gives cross entropies, and sums or means of them, the batch and the sequence
+/// of tokens as separate dimensions, where the model flattens them: logits
+/// (b * s, c) become (b, c, s).
+void keepTokenDims(ModuleOp model);
+
 /// Merges the ops of `block` that read the same parameter into the first one,
 /// and the gathers that FSDP needs of it into one for each placement.
 /// `onlyFsdp`: only for parameters that FSDP splits (`tp.fsdp_group`).

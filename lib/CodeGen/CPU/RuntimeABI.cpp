@@ -143,8 +143,8 @@ tprt_attention_args tp::getRuntimeArguments(tprt::AttentionOp op) {
   return getAttentionArgs(op, op.getOutputMutable());
 }
 
-tprt_attention_gradient_args
-tp::getRuntimeArguments(tprt::AttentionGradientOp op) {
+template <typename OpT>
+static tprt_attention_gradient_args getGradientArgs(OpT op) {
   return {.attention = getAttentionArgs(op, op.getGradientMutable()),
           .query_gradient =
               getStrides(op, op.getQueryGradientMutable(), Row, Depth),
@@ -152,6 +152,23 @@ tp::getRuntimeArguments(tprt::AttentionGradientOp op) {
               getStrides(op, op.getKeyGradientMutable(), Column, Depth),
           .value_gradient =
               getStrides(op, op.getValueGradientMutable(), Column, Width)};
+}
+
+tprt_attention_gradient_args
+tp::getRuntimeArguments(tprt::AttentionGradientOp op) {
+  return getGradientArgs(op);
+}
+
+tprt_attention_block_args tp::getRuntimeArguments(tprt::AttentionBlockOp op) {
+  return {.attention = getAttentionArgs(op, op.getOutputMutable()),
+          .lse = getStrides(op, op.getLseMutable(), Row, Column)};
+}
+
+tprt_attention_block_gradient_args
+tp::getRuntimeArguments(tprt::AttentionBlockGradientOp op) {
+  return {.gradient = getGradientArgs(op),
+          .lse = getStrides(op, op.getLseMutable(), Row, Column),
+          .delta = getStrides(op, op.getDeltaMutable(), Row, Column)};
 }
 
 tprt_convolution_args tp::getRuntimeArguments(tprt::ConvolutionOp op) {

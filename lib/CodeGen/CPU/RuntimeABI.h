@@ -60,6 +60,9 @@ SmallVector<Integer> getIntegers(const Struct &structure, size_t offset = 0) {
 tprt_gemm_args getRuntimeArguments(tprt::GemmOp op);
 tprt_attention_args getRuntimeArguments(tprt::AttentionOp op);
 tprt_attention_gradient_args getRuntimeArguments(tprt::AttentionGradientOp op);
+tprt_attention_block_args getRuntimeArguments(tprt::AttentionBlockOp op);
+tprt_attention_block_gradient_args
+getRuntimeArguments(tprt::AttentionBlockGradientOp op);
 tprt_convolution_args getRuntimeArguments(tprt::ConvolutionOp op);
 tprt_grouped_gemm_args getRuntimeArguments(tprt::GroupedGemmOp op);
 tprt_sort_args getRuntimeArguments(tprt::SortOp op);

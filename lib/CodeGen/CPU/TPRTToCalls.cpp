@@ -100,7 +100,8 @@ class ConvertTPRTToCalls
           TypeSwitch<Operation *, Value>(op)
               .Case<tprt::GemmOp, tprt::CollectiveOp, tprt::CollectiveStartOp,
                     tprt::CollectiveWaitOp, tprt::AttentionOp,
-                    tprt::AttentionGradientOp, tprt::ConvolutionOp,
+                    tprt::AttentionGradientOp, tprt::AttentionBlockOp,
+                    tprt::AttentionBlockGradientOp, tprt::ConvolutionOp,
                     tprt::GroupedGemmOp, tprt::SortOp, tprt::FillOp,
                     gpu::LaunchFuncOp, tprt::ParallelOp, tprt::CheckIndexOp,
                     tprt::CallOp>([&](auto op) { return lower(b, op); });
@@ -386,6 +387,33 @@ class ConvertTPRTToCalls
          getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
          getPointer(b, op.getValue()), getPointerOrNull(b, loc, op.getMask()),
          getPointer(b, op.getGradient()), getPointer(b, op.getQueryGradient()),
+         getPointer(b, op.getKeyGradient()),
+         getPointer(b, op.getValueGradient())});
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionBlockOp op) {
+    Location loc = op.getLoc();
+    return call(b, loc, TPRT_FUNCTION(tprt_attention_block),
+                {context,
+                 getAddress(b, loc, "attention_args_", getRuntimeArguments(op)),
+                 getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
+                 getPointer(b, op.getValue()),
+                 getPointerOrNull(b, loc, op.getMask()),
+                 getPointerOrNull(b, loc, op.getOffset()),
+                 getPointer(b, op.getOutput()), getPointer(b, op.getLse())});
+  }
+
+  Value lower(OpBuilder &b, tprt::AttentionBlockGradientOp op) {
+    Location loc = op.getLoc();
+    return call(
+        b, loc, TPRT_FUNCTION(tprt_attention_block_gradient),
+        {context,
+         getAddress(b, loc, "attention_args_", getRuntimeArguments(op)),
+         getPointer(b, op.getQuery()), getPointer(b, op.getKey()),
+         getPointer(b, op.getValue()), getPointerOrNull(b, loc, op.getMask()),
+         getPointerOrNull(b, loc, op.getOffset()),
+         getPointer(b, op.getGradient()), getPointer(b, op.getLse()),
+         getPointer(b, op.getDelta()), getPointer(b, op.getQueryGradient()),
          getPointer(b, op.getKeyGradient()),
          getPointer(b, op.getValueGradient())});
   }

@@ -91,10 +91,11 @@ private:
   }
 };
 
-struct DecomposeGradient : OpRewritePattern<nn::AttentionGradientOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpT>
+struct Decompose : OpRewritePattern<OpT> {
+  using OpRewritePattern<OpT>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(nn::AttentionGradientOp op,
+  LogicalResult matchAndRewrite(OpT op,
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op, op.decompose(b));
@@ -110,5 +111,7 @@ void mlir::tp::nnlinalg::populateAttentionPatterns(
 
 void mlir::tp::nnlinalg::populateAttentionDecompositions(
     RewritePatternSet &patterns) {
-  patterns.add<DecomposeGradient>(patterns.getContext());
+  patterns
+      .add<Decompose<nn::AttentionGradientOp>, Decompose<nn::AttentionBlockOp>,
+           Decompose<nn::AttentionBlockGradientOp>>(patterns.getContext());
 }

@@ -49,6 +49,21 @@ public:
     add(grouping.split(b, value), first, second);
   }
 
+  /// An operand or a result with one element for each row. Its last dimension,
+  /// of size 1, is dropped.
+  void addRows(Value value) {
+    add(buildReshape(b, value, getRowShape(value)), getRowMap());
+  }
+  void addRowResult(Value result) {
+    types.push_back(getTensorType(result).clone(getRowShape(result)));
+    add(buildEmpty(b, cast<RankedTensorType>(types.back())), getRowMap());
+  }
+
+  void addScalar(Value value) {
+    if (value)
+      add(value, AffineMap::get(getNumLead() + NumInner, 0, b.getContext()));
+  }
+
   void addMask(Value mask) {
     if (!mask)
       return;
@@ -66,12 +81,12 @@ public:
 
   /// Replaces `op` by the call.
   template <typename CallOp, typename OpT>
-  void replace(OpT op, PatternRewriter &rewriter) {
+  void replace(OpT op, PatternRewriter &rewriter,
+               ArrayRef<NamedAttribute> more) {
     NamedAttrList attributes;
     attributes.append("scale", op.getScaleAttr());
-    if (op.getCausal())
-      attributes.append("causal", b.getUnitAttr());
     attributes.append("maps", b.getAffineMapArrayAttr(maps));
+    attributes.append(more);
     auto call = CallOp::create(b, types, operands, attributes.getAttrs());
     SmallVector<Value> results;
     for (auto [result, old] :
@@ -85,9 +100,26 @@ private:
 
   void add(Value value, unsigned first, unsigned second,
            bool isShared = false) {
+    add(value, grouping.getMap(b.getContext(), getNumLead(), NumInner, first,
+                               second, isShared));
+  }
+  void add(Value value, AffineMap map) {
     operands.push_back(value);
-    maps.push_back(grouping.getMap(b.getContext(), getNumLead(), NumInner,
-                                   first, second, isShared));
+    maps.push_back(map);
+  }
+
+  SmallVector<int64_t> getRowShape(Value value) const {
+    SmallVector<int64_t> shape =
+        grouping.split(getTensorType(value).getShape());
+    shape.pop_back();
+    return shape;
+  }
+  /// The batches and the rows.
+  AffineMap getRowMap() const {
+    auto loops = llvm::to_vector(llvm::seq<unsigned>(0, getNumLead()));
+    loops.push_back(getNumLead() + Row);
+    return AffineMap::getMultiDimMapWithTargets(getNumLead() + NumInner, loops,
+                                                b.getContext());
   }
 
   ImplicitLocOpBuilder &b;
@@ -98,6 +130,25 @@ private:
   SmallVector<Type> types;
   SmallVector<AffineMap> maps;
 };
+
+template <typename OpT>
+static SmallVector<NamedAttribute> getCausalAttr(OpT op) {
+  Builder b(op.getContext());
+  if (!op.getCausal())
+    return {};
+  return {b.getNamedAttr("causal", b.getUnitAttr())};
+}
+
+/// For `before` operands, an optional mask, an optional offset, and `after`
+/// operands.
+template <typename OpT>
+static NamedAttribute getSegments(OpT op, unsigned before, unsigned after) {
+  Builder b(op.getContext());
+  SmallVector<int32_t> sizes(before, 1);
+  sizes.append({op.getMask() ? 1 : 0, op.getOffset() ? 1 : 0});
+  sizes.append(after, 1);
+  return b.getNamedAttr("operandSegmentSizes", b.getDenseI32ArrayAttr(sizes));
+}
 
 /// If `value` repeats each head for a group of query heads, the tensor without
 /// the repetition: of
@@ -152,7 +203,7 @@ struct AttentionPattern : OpRewritePattern<nn::AttentionOp> {
     Call call(b, op);
     call.addMask(op.getMask());
     call.addResult(op.getResult(), Row, Width);
-    call.replace<tprt::AttentionOp>(op, rewriter);
+    call.replace<tprt::AttentionOp>(op, rewriter, getCausalAttr(op));
     return success();
   }
 };
@@ -171,7 +222,48 @@ struct GradientPattern : OpRewritePattern<nn::AttentionGradientOp> {
     call.addResult(op.getQueryGradient(), Row, Depth);
     call.addResult(op.getKeyGradient(), Column, Depth);
     call.addResult(op.getValueGradient(), Column, Width);
-    call.replace<tprt::AttentionGradientOp>(op, rewriter);
+    call.replace<tprt::AttentionGradientOp>(op, rewriter, getCausalAttr(op));
+    return success();
+  }
+};
+
+struct BlockPattern : OpRewritePattern<nn::AttentionBlockOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionBlockOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Call call(b, op);
+    call.addMask(op.getMask());
+    call.addScalar(op.getOffset());
+    call.addResult(op.getResult(), Row, Width);
+    call.addRowResult(op.getLse());
+    call.replace<tprt::AttentionBlockOp>(op, rewriter, getSegments(op, 3, 2));
+    return success();
+  }
+};
+
+struct BlockGradientPattern : OpRewritePattern<nn::AttentionBlockGradientOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::AttentionBlockGradientOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!Call::isPossible(op))
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Call call(b, op);
+    call.addSplit(op.getGradient(), Row, Width);
+    call.addRows(op.getLse());
+    call.addRows(op.getDelta());
+    call.addMask(op.getMask());
+    call.addScalar(op.getOffset());
+    call.addResult(op.getQueryGradient(), Row, Depth);
+    call.addResult(op.getKeyGradient(), Column, Depth);
+    call.addResult(op.getValueGradient(), Column, Width);
+    call.replace<tprt::AttentionBlockGradientOp>(op, rewriter,
+                                                 getSegments(op, 6, 3));
     return success();
   }
 };
@@ -183,6 +275,8 @@ struct ConvertAttentionToTPRT
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<AttentionPattern, GradientPattern>(&getContext());
+    if (!onDevice)
+      patterns.add<BlockPattern, BlockGradientPattern>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

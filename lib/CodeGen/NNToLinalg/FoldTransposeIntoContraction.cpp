@@ -342,9 +342,13 @@ struct FoldTransposeIntoContraction
     RewritePatternSet patterns(&getContext());
     patterns.add<FoldOperand, FoldResult, FoldCallOperand<tprt::AttentionOp>,
                  FoldCallOperand<tprt::AttentionGradientOp>,
+                 FoldCallOperand<tprt::AttentionBlockOp>,
+                 FoldCallOperand<tprt::AttentionBlockGradientOp>,
                  FoldCallOperand<tprt::GroupedGemmOp>,
                  FoldAttentionResult<tprt::AttentionOp>,
                  FoldAttentionResult<tprt::AttentionGradientOp>,
+                 FoldAttentionResult<tprt::AttentionBlockOp>,
+                 FoldAttentionResult<tprt::AttentionBlockGradientOp>,
                  MoveTransposeBelowExpand,
                  MoveTransposeAboveCollapse<linalg::TransposeOp>,
                  MoveTransposeAboveCollapse<linalg::GenericOp>>(&getContext());

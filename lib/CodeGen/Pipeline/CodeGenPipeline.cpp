@@ -73,7 +73,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
   OutlineRepeatsOptions outline;
   outline.onDevice = isForDevice;
   pm.addPass(createOutlineRepeats(outline));
-  pm.addPass(createConvertAttentionToTPRT());
+  pm.addPass(createConvertAttentionToTPRT({/*onDevice=*/isForDevice}));
   if (!isForDevice)
     pm.addPass(createConvertRoutingToTPRT());
   pm.addPass(createConvertNNToLinalg({/*onDevice=*/isForDevice}));

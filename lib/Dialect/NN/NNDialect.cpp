@@ -15,6 +15,27 @@ using namespace mlir::nn;
 
 #include "tp/Dialect/NN/NNEnums.cpp.inc"
 
+static ParseResult parseContextMethod(OpAsmParser &parser,
+                                      tp::ContextMethodAttr &attr) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<tp::ContextMethod> method = tp::symbolizeContextMethod(name);
+  if (!method)
+    return parser.emitError(loc)
+           << "the context method must be cheapest, all_gather, all_to_all or "
+              "ring, found '"
+           << name << "'";
+  attr = tp::ContextMethodAttr::get(parser.getContext(), *method);
+  return success();
+}
+
+static void printContextMethod(OpAsmPrinter &printer, Operation *,
+                               tp::ContextMethodAttr attr) {
+  printer << tp::stringifyContextMethod(attr.getValue());
+}
+
 #define GET_OP_CLASSES
 #include "tp/Dialect/NN/NNOps.cpp.inc"
 

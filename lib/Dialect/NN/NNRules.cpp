@@ -52,59 +52,6 @@ ShardingRule CastOp::getCastRule() {
   return rule;
 }
 
-/// Rows, columns, depth and width stay whole. The mask, the last operand, is
-/// bound separately, because it broadcasts over the product of h and g.
-static ShardingRule getAttentionRule(Operation *op, StringRef spec,
-                                     Value mask) {
-  SmallVector<bool> present(op->getNumOperands() - (mask ? 1 : 0), true);
-  ShardingRule rule = ShardingRule::einsum(op, spec, present);
-  for (StringRef name : {"t", "s", "d", "e"})
-    rule.whole(name);
-  if (!mask)
-    return rule;
-  TensorFactors scores = rule.operands[0];
-  scores.back() = rule.operands[1][rule.operands[1].size() - 2];
-  auto type = cast<RankedTensorType>(mask.getType());
-  TensorFactors dims(type.getRank());
-  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    size_t aligned = scores.size() - type.getRank() + dim;
-    int64_t size = 1;
-    for (unsigned factor : scores[aligned])
-      size *= rule.factors[factor].size;
-    if (type.getDimSize(dim) == size)
-      dims[dim] = scores[aligned];
-  }
-  rule.operands.push_back(dims);
-  return rule;
-}
-
-ShardingRule AttentionOp::getAttentionRule() {
-  bool grouped = getQuery().getType().getRank() >= 4;
-  return ::getAttentionRule(
-      *this,
-      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e) -> (b.. [h g] t e)"
-              : "(b.. t d, b.. s d, b.. s e) -> (b.. t e)",
-      getMask());
-}
-
-/// Five products: three over depth, two over width.
-ShardingRule AttentionGradientOp::getAttentionGradientRule() {
-  auto query = getQuery().getType(), value = getValue().getType();
-  bool grouped = query.getRank() >= 4;
-  ShardingRule rule = ::getAttentionRule(
-      *this,
-      grouped ? "(b.. [h g] t d, b.. h s d, b.. h s e, b.. [h g] t e) -> "
-                "(b.. [h g] t d, b.. [h g] s d, b.. [h g] s e)"
-              : "(b.. t d, b.. s d, b.. s e, b.. t e) -> "
-                "(b.. t d, b.. s d, b.. s e)",
-      getMask());
-  int64_t columns = value.getDimSize(value.getRank() - 2);
-  rule.flops = 2.0 * columns *
-               (3.0 * query.getNumElements() +
-                2.0 * getGradient().getType().getNumElements());
-  return rule.linear({LinearSet{3}});
-}
-
 template <typename OpT>
 static ShardingRule getTrailingNormRule(OpT op, int64_t reductions) {
   ShardingRule rule = ShardingRule::elementwise(op);

@@ -87,10 +87,9 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, OptionalLocation,
   return infer(adaptor.getQuery(), shape, types);
 }
 
-LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *,
-                                                    OptionalLocation,
-                                                    Adaptor adaptor,
-                                                    Types &types) {
+/// The gradients of attention's query, key and value.
+template <typename AdaptorT>
+static LogicalResult inferGradients(AdaptorT adaptor, Types &types) {
   Value query = adaptor.getQuery();
   ArrayRef<int64_t> key = shapeOf(adaptor.getKey()),
                     value = shapeOf(adaptor.getValue());
@@ -103,6 +102,36 @@ LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *,
   shape.back() = value.back();
   types.push_back(typeOf(query).clone(shape));
   return success();
+}
+
+LogicalResult AttentionGradientOp::inferReturnTypes(MLIRContext *,
+                                                    OptionalLocation,
+                                                    Adaptor adaptor,
+                                                    Types &types) {
+  return inferGradients(adaptor, types);
+}
+
+LogicalResult AttentionBlockOp::inferReturnTypes(MLIRContext *,
+                                                 OptionalLocation,
+                                                 Adaptor adaptor,
+                                                 Types &types) {
+  Value query = adaptor.getQuery();
+  SmallVector<int64_t> shape(shapeOf(query));
+  if (shape.empty() || shapeOf(adaptor.getValue()).empty())
+    return inferAny(query, types, 2);
+  shape.back() = shapeOf(adaptor.getValue()).back();
+  types.push_back(typeOf(query).clone(shape));
+  shape.back() = 1;
+  types.push_back(
+      typeOf(query).clone(shape, expr::getWideElement(expr::elementOf(query))));
+  return success();
+}
+
+LogicalResult AttentionBlockGradientOp::inferReturnTypes(MLIRContext *,
+                                                         OptionalLocation,
+                                                         Adaptor adaptor,
+                                                         Types &types) {
+  return inferGradients(adaptor, types);
 }
 
 LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *, OptionalLocation,

@@ -123,7 +123,10 @@ static LogicalResult verifyAttention(OpT op) {
   Type element = query.getElementType();
   auto maskType = cast<RankedTensorType>(mask.getType());
   if (op.getCausal())
-    return op.emitOpError("takes either 'causal' or a mask");
+    return op.emitOpError(
+        op->template hasTrait<OpTrait::AttrSizedOperandSegments>()
+            ? "takes either an offset or a mask"
+            : "takes either 'causal' or a mask");
   if (maskType.getElementType() != element &&
       !maskType.getElementType().isInteger(1))
     return op.emitOpError()
@@ -141,8 +144,18 @@ static LogicalResult verifyAttention(OpT op) {
   return success();
 }
 
+template <typename OpT>
+static LogicalResult verifyContext(OpT op) {
+  int64_t rows = op.getQuery().getType().getShape().end()[-2];
+  int64_t columns = op.getKey().getType().getShape().end()[-2];
+  if (op.getContextMethod() == tp::ContextMethod::Ring && rows != columns)
+    return op.emitOpError() << "needs as many keys as queries in a ring, found "
+                            << columns << " and " << rows;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyAttention(*this)))
+  if (failed(verifyAttention(*this)) || failed(verifyContext(*this)))
     return failure();
   if (failed(verifyResultType(*this)))
     return failure();
@@ -154,30 +167,71 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-LogicalResult AttentionGradientOp::verify() {
+/// Checks that `found`, called `name`, has `type`.
+static LogicalResult verifyType(Operation *op, StringRef name, Value found,
+                                Type type) {
+  if (found.getType() == type)
+    return success();
+  return op->emitOpError() << name << " must be " << type << ", found "
+                           << found.getType();
+}
+
+LogicalResult AttentionBlockOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  auto query = getQuery().getType(), value = getValue().getType();
-  auto needs = [&](StringRef name, Value found, Type type) -> LogicalResult {
-    if (found.getType() == type)
-      return success();
-    return emitOpError() << name << " must be " << type << ", found "
-                         << found.getType();
-  };
+  SmallVector<Type> types = inferTypes(*this);
+  auto query = getQuery().getType();
   for (auto [name, operand] :
        {std::pair<StringRef, Value>{"key", getKey()}, {"value", getValue()}})
+    if (getElementTypeOrSelf(operand) != query.getElementType())
+      return verifyType(*this, name, operand,
+                        cast<RankedTensorType>(operand.getType())
+                            .clone(query.getElementType()));
+  if (failed(verifyType(*this, "the result", getResult(), types[0])))
+    return failure();
+  return verifyType(*this, "the log-sum-exp", getLse(), types[1]);
+}
+
+template <typename OpT>
+static LogicalResult verifyAttentionGradient(OpT op) {
+  if (failed(verifyAttention(op)))
+    return failure();
+  auto query = op.getQuery().getType(), value = op.getValue().getType();
+  auto needs = [&](StringRef name, Value found, Type type) {
+    return verifyType(op, name, found, type);
+  };
+  for (auto [name, operand] : {std::pair<StringRef, Value>{"key", op.getKey()},
+                               {"value", op.getValue()}})
     if (getElementTypeOrSelf(operand) != query.getElementType())
       return needs(name, operand,
                    cast<RankedTensorType>(operand.getType())
                        .clone(query.getElementType()));
   SmallVector<int64_t> rows(query.getShape());
   rows.back() = value.getShape().back();
-  SmallVector<Type> types = inferTypes(*this);
-  if (failed(needs("gradient", getGradient(), query.clone(rows))) ||
-      failed(needs("the query's gradient", getQueryGradient(), types[0])) ||
-      failed(needs("the key's gradient", getKeyGradient(), types[1])))
+  SmallVector<Type> types = inferTypes(op);
+  if (failed(needs("gradient", op.getGradient(), query.clone(rows))) ||
+      failed(needs("the query's gradient", op.getQueryGradient(), types[0])) ||
+      failed(needs("the key's gradient", op.getKeyGradient(), types[1])))
     return failure();
-  return needs("the value's gradient", getValueGradient(), types[2]);
+  return needs("the value's gradient", op.getValueGradient(), types[2]);
+}
+
+LogicalResult AttentionGradientOp::verify() {
+  if (failed(verifyAttentionGradient(*this)))
+    return failure();
+  return verifyContext(*this);
+}
+
+LogicalResult AttentionBlockGradientOp::verify() {
+  if (failed(verifyAttentionGradient(*this)))
+    return failure();
+  auto query = getQuery().getType();
+  SmallVector<int64_t> shape(query.getShape());
+  shape.back() = 1;
+  Type row = query.clone(shape, expr::getWideElement(query.getElementType()));
+  if (failed(verifyType(*this, "the log-sum-exp", getLse(), row)))
+    return failure();
+  return verifyType(*this, "delta", getDelta(), row);
 }
 
 LogicalResult EmbeddingOp::verify() {

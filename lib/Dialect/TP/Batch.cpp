@@ -1,4 +1,4 @@
-//===- Batch.cpp - Batch dimensions ---------------------------------------===//
+//===- Batch.cpp - Batch and sequence dimensions --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Batch.h"
@@ -43,11 +43,21 @@ LogicalResult tp::verifyBatch(FunctionOpInterface function, unsigned index,
   return success();
 }
 
-std::optional<int64_t> tp::getBatchDim(FunctionOpInterface function,
-                                       unsigned index) {
-  auto names = function.getArgAttrOfType<ArrayAttr>(index, kBatchAttr);
+static std::optional<int64_t> getSplitDim(FunctionOpInterface function,
+                                          unsigned index, StringRef attr) {
+  auto names = function.getArgAttrOfType<ArrayAttr>(index, attr);
   auto sharding = getArgSharding(function, index);
   if (!names || !sharding)
     return std::nullopt;
   return findSplit(sharding, cast<StringAttr>(names[0]).getValue());
+}
+
+std::optional<int64_t> tp::getBatchDim(FunctionOpInterface function,
+                                       unsigned index) {
+  return getSplitDim(function, index, kBatchAttr);
+}
+
+std::optional<int64_t> tp::getSequenceDim(FunctionOpInterface function,
+                                          unsigned index) {
+  return getSplitDim(function, index, kSequenceAttr);
 }

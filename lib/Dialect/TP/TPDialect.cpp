@@ -121,6 +121,8 @@ static constexpr DiscardableAttr discardableAttrs[] = {
     {kOpenAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
     {kBatchAttr, "an array of names of mesh dimensions", nullptr,
      hasKind<ArrayAttr>},
+    {kSequenceAttr, "an array of names of mesh dimensions", nullptr,
+     hasKind<ArrayAttr>},
     {kNameAttr, "a string", isOnAnyOp<StringAttr>, hasKind<StringAttr>},
     {kSymbolicShapeAttr, "an array of strings", nullptr, isStringArray},
     {kLossAttr, "a unit attribute", nullptr, hasKind<UnitAttr>},
@@ -256,7 +258,7 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
-  if (attr.getName() == kBatchAttr)
+  if (attr.getName() == kBatchAttr || attr.getName() == kSequenceAttr)
     return verifyBatch(function, argument, attr.getValue(),
                        [&]() { return emitAttrError(op, attr); });
   return verifyBoundaryAttr(op, function.getArgumentTypes()[argument],
@@ -270,7 +272,7 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return emitAttrError(op, attr) << "belongs on a function";
-  if (attr.getName() == kBatchAttr)
+  if (attr.getName() == kBatchAttr || attr.getName() == kSequenceAttr)
     return emitAttrError(op, attr) << "belongs on an argument of a function";
   return verifyBoundaryAttr(op, function.getResultTypes()[result],
                             function.getResultAttr(result, kGlobalTypeAttr),

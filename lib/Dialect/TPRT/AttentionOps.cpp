@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - tprt.attention, tprt.attention_gradient ---------===//
+//===- AttentionOps.cpp - tprt.attention and its variants -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tp/Dialect/TP/Elements.h"
@@ -20,11 +20,33 @@ enum Loop { Row, Column, Depth, Width };
 struct Role {
   StringRef name;
   Value operand;
-  std::array<Loop, 2> loops;
+  SmallVector<Loop, 2> loops;
   bool isMask = false;
   bool hasAllBatches = false;
+  /// Null for the type of the query.
+  Type element = nullptr;
 };
 } // namespace
+
+/// Sums and logarithms are f32 for f16 and bf16.
+static Type getWideElement(Value query) {
+  Type element = cast<ShapedType>(query.getType()).getElementType();
+  return element.isF64() ? element : Float32Type::get(element.getContext());
+}
+
+/// The mask and the offset of attention to a block, if there are any.
+template <typename OpT>
+static void addOptionalRoles(OpT op, SmallVectorImpl<Role> &roles) {
+  if (op.getMask())
+    roles.push_back({"mask", op.getMask(), {Row, Column}, /*isMask=*/true});
+  if (op.getOffset())
+    roles.push_back({"offset",
+                     op.getOffset(),
+                     {},
+                     false,
+                     false,
+                     IntegerType::get(op.getContext(), 64)});
+}
 
 static SmallVector<Role> getRoles(AttentionOp op) {
   SmallVector<Role> roles = {{"query", op.getQuery(), {Row, Depth}},
@@ -66,14 +88,52 @@ static SmallVector<int64_t> getSizes(OpT op) {
   return sizes;
 }
 
+/// The operands and results of attention to a block.
+static SmallVector<Role> getRoles(AttentionBlockOp op) {
+  SmallVector<Role> roles = {{"query", op.getQuery(), {Row, Depth}},
+                             {"key", op.getKey(), {Column, Depth}},
+                             {"value", op.getValue(), {Column, Width}}};
+  addOptionalRoles(op, roles);
+  roles.push_back({"output", op.getOutput(), {Row, Width}});
+  roles.push_back({"log-sum-exp",
+                   op.getLse(),
+                   {Row},
+                   false,
+                   true,
+                   getWideElement(op.getQuery())});
+  return roles;
+}
+
+static SmallVector<Role> getRoles(AttentionBlockGradientOp op) {
+  Type wide = getWideElement(op.getQuery());
+  SmallVector<Role> roles = {
+      {"query", op.getQuery(), {Row, Depth}},
+      {"key", op.getKey(), {Column, Depth}},
+      {"value", op.getValue(), {Column, Width}},
+      {"gradient", op.getGradient(), {Row, Width}},
+      {"log-sum-exp", op.getLse(), {Row}, false, true, wide},
+      {"delta", op.getDelta(), {Row}, false, true, wide}};
+  addOptionalRoles(op, roles);
+  for (Role role :
+       {Role{"query's gradient", op.getQueryGradient(), {Row, Depth}},
+        Role{"key's gradient", op.getKeyGradient(), {Column, Depth}},
+        Role{"value's gradient", op.getValueGradient(), {Column, Width}}}) {
+    role.hasAllBatches = true;
+    roles.push_back(role);
+  }
+  return roles;
+}
+
 /// The FLOPs of `overDepth` products over depth and `overWidth` over width, all
-/// of which compute or use the matrix of scores.
+/// of which compute or use the matrix of scores, or of a causal one the half
+/// below the diagonal.
 template <typename OpT>
-static int64_t countFlops(OpT op, int64_t overDepth, int64_t overWidth) {
+static int64_t countFlops(OpT op, int64_t overDepth, int64_t overWidth,
+                          bool isCausal) {
   SmallVector<int64_t> sizes = op.getLoopSizes();
   ArrayRef<int64_t> last = ArrayRef(sizes).take_back(4);
   int64_t scores = last[Row] * last[Column];
-  if (op.getCausal()) {
+  if (isCausal) {
     scores = 0;
     for (int64_t row = 0; row < last[Row]; ++row)
       scores += std::min(row + 1, last[Column]);
@@ -104,7 +164,7 @@ static LogicalResult verifyRoles(OpT op) {
   for (auto [number, role] : llvm::enumerate(getRoles(op))) {
     auto type = cast<ShapedType>(role.operand.getType());
     AffineMap map = op.getMap(number);
-    if (type.getElementType() != element &&
+    if (type.getElementType() != (role.element ? role.element : element) &&
         !(role.isMask && type.getElementType().isInteger(1)))
       return op.emitOpError("has a ")
              << role.name << " of " << type.getElementType()
@@ -118,7 +178,7 @@ static LogicalResult verifyRoles(OpT op) {
          ++loop) {
       bool occurs = map.isFunctionOfDim(loop);
       bool belongs =
-          loop < numBatches ||
+          (loop < numBatches && !role.loops.empty()) ||
           llvm::is_contained(role.loops, static_cast<Loop>(loop - numBatches));
       if (occurs ? !belongs : belongs && !role.isMask)
         return op.emitOpError("indexes the ")
@@ -165,7 +225,7 @@ bufferizeOperands(OpT op, RewriterBase &rewriter,
 
 SmallVector<int64_t> AttentionOp::getLoopSizes() { return getSizes(*this); }
 
-int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1); }
+int64_t AttentionOp::getFlops() { return countFlops(*this, 1, 1, getCausal()); }
 
 int64_t AttentionOp::getTouchedBytes() {
   return countBytes(getOperation()->getOperands());
@@ -181,6 +241,51 @@ AttentionOp::bufferize(RewriterBase &rewriter,
 }
 
 //===----------------------------------------------------------------------===//
+// AttentionBlockOp, AttentionBlockGradientOp
+//===----------------------------------------------------------------------===//
+
+// Which columns a row sees is known only at run time, so all are counted.
+
+SmallVector<int64_t> AttentionBlockOp::getLoopSizes() {
+  return getSizes(*this);
+}
+
+int64_t AttentionBlockOp::getFlops() { return countFlops(*this, 1, 1, false); }
+
+int64_t AttentionBlockOp::getTouchedBytes() {
+  return countBytes(getOperation()->getOperands());
+}
+
+LogicalResult AttentionBlockOp::verify() { return verifyRoles(*this); }
+
+LogicalResult
+AttentionBlockOp::bufferize(RewriterBase &rewriter,
+                            const bufferization::BufferizationOptions &options,
+                            bufferization::BufferizationState &state) {
+  return bufferizeOperands(*this, rewriter, options, state);
+}
+
+SmallVector<int64_t> AttentionBlockGradientOp::getLoopSizes() {
+  return getSizes(*this);
+}
+
+int64_t AttentionBlockGradientOp::getFlops() {
+  return countFlops(*this, 3, 2, false);
+}
+
+int64_t AttentionBlockGradientOp::getTouchedBytes() {
+  return countBytes(getOperation()->getOperands());
+}
+
+LogicalResult AttentionBlockGradientOp::verify() { return verifyRoles(*this); }
+
+LogicalResult AttentionBlockGradientOp::bufferize(
+    RewriterBase &rewriter, const bufferization::BufferizationOptions &options,
+    bufferization::BufferizationState &state) {
+  return bufferizeOperands(*this, rewriter, options, state);
+}
+
+//===----------------------------------------------------------------------===//
 // AttentionGradientOp
 //===----------------------------------------------------------------------===//
 
@@ -188,7 +293,9 @@ SmallVector<int64_t> AttentionGradientOp::getLoopSizes() {
   return getSizes(*this);
 }
 
-int64_t AttentionGradientOp::getFlops() { return countFlops(*this, 3, 2); }
+int64_t AttentionGradientOp::getFlops() {
+  return countFlops(*this, 3, 2, getCausal());
+}
 
 int64_t AttentionGradientOp::getTouchedBytes() {
   return countBytes(getOperation()->getOperands());

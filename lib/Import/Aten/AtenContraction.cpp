@@ -319,7 +319,8 @@ static LogicalResult attention(AtenCall &call, ImportBuilder &b) {
         shape);
   else
     result = nn::AttentionOp::create(b, query, key, value, mask,
-                                     b.getF64FloatAttr(scale), causal);
+                                     b.getF64FloatAttr(scale), causal,
+                                     /*context_method=*/{});
   return call.result(b.reshape(result, call.resultShape()));
 }
 

@@ -34,7 +34,8 @@ static Value selfAttention(AtenCall &call, ImportBuilder &b, Value query,
   Value q = project(query, 0), k = project(key, 1), v = project(value, 2);
   Value result = nn::AttentionOp::create(
       b, q, k, v, Value(),
-      b.getF64FloatAttr(1 / std::sqrt(double(size / heads))));
+      b.getF64FloatAttr(1 / std::sqrt(double(size / heads))),
+      /*causal=*/false, /*context_method=*/{});
   result = b.reshape(b.swap(result, 1, 2), shapeOf(query));
   return linearWithBias(b, result, call.tensor("proj_weight"),
                         call.tensor("proj_bias"));

@@ -1,4 +1,4 @@
-//===- BatchSplit.cpp - Batch of data parallelism -------------------------===//
+//===- BatchSplit.cpp - Batch and sequence that mesh dimensions split -----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An op that depends on the batch has no choice over the mesh dimensions that
@@ -16,11 +16,16 @@
 // example has the batch, too; other buffers that a model writes, such as running
 // statistics, are whole over the mesh dimensions of the batch.
 //
+// The sequence of context parallelism (tp.sequence) is followed in the same way,
+// over its own mesh dimensions. An op may name alternatives in its rule:
+// attention may be split along its heads instead of the sequence.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagationGraph.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/Fsdp.h"
+#include "tp/Sharding/SplitInference.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -37,13 +42,13 @@ static bool addBatch(Batches &batches, Batch batch) {
 /// The batch in one of the factors of a dimension, in which it is repeated
 /// `numSegments` times; nullopt unless one factor has it alone.
 static std::optional<Batch> getOfFactor(const ShardingRule &rule,
-                                        ArrayRef<unsigned> ofDim,
-                                        int64_t numSegments) {
+                                        ArrayRef<unsigned> ofDim, Batch batch) {
+  int64_t numSegments = batch.numSegments;
   for (unsigned factor : ofDim) {
     int64_t size = rule.factors[factor].size;
     if (numSegments == 1 || numSegments < size)
       return size % numSegments == 0
-                 ? std::optional<Batch>({factor, numSegments})
+                 ? std::optional<Batch>({factor, numSegments, batch.isSequence})
                  : std::nullopt;
     if (numSegments % size != 0)
       return std::nullopt;
@@ -66,16 +71,24 @@ void Graph::followBatch() {
     func::FuncOp function = instance.function;
     for (BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
-      std::optional<int64_t> dim = getBatchDim(function, index);
-      if (!dim)
-        continue;
-      batchDims.resize(values.size());
-      addBatch(batchDims[instance.values.lookup(argument)],
-               {static_cast<unsigned>(*dim), 1});
-      for (auto name : function.getArgAttrOfType<ArrayAttr>(index, kBatchAttr)
-                           .getAsRange<StringAttr>())
-        if (!llvm::is_contained(batchAxes, name.getValue()))
-          batchAxes.push_back(name.getValue());
+      for (bool isSequence : {false, true}) {
+        std::optional<int64_t> dim = isSequence
+                                         ? getSequenceDim(function, index)
+                                         : getBatchDim(function, index);
+        if (!dim)
+          continue;
+        batchDims.resize(values.size());
+        addBatch(batchDims[instance.values.lookup(argument)],
+                 {static_cast<unsigned>(*dim), 1, isSequence});
+        for (auto name : function
+                             .getArgAttrOfType<ArrayAttr>(
+                                 index, isSequence ? kSequenceAttr : kBatchAttr)
+                             .getAsRange<StringAttr>())
+          if (llvm::none_of(batchAxes, [&](BatchAxis axis) {
+                return axis.name == name.getValue();
+              }))
+            batchAxes.push_back({name.getValue(), isSequence});
+      }
     }
   }
   if (batchAxes.empty())
@@ -124,10 +137,10 @@ bool Graph::followBatchThrough(size_t index) {
   for (auto [i, operand] : llvm::enumerate(node.operands)) {
     if (operand == kNoValue)
       continue;
-    for (auto [dim, numSegments] : batchDims[operand])
-      if (!rule.getWindow(/*isResult=*/false, i, dim))
+    for (Batch given : batchDims[operand])
+      if (!rule.getWindow(/*isResult=*/false, i, given.index))
         if (std::optional<Batch> batch = getOfFactor(
-                rule, getTensor(rule.operands, i)[dim], numSegments))
+                rule, getTensor(rule.operands, i)[given.index], given))
           addBatch(factors, *batch);
   }
   if (factors.empty())
@@ -137,9 +150,10 @@ bool Graph::followBatchThrough(size_t index) {
     for (auto [dim, ofDim] : llvm::enumerate(getTensor(rule.results, i))) {
       int64_t major = 1;
       for (unsigned factor : ofDim) {
-        for (auto [own, numSegments] : factors)
+        for (auto [own, numSegments, isSequence] : factors)
           if (own == factor && !rule.getWindow(/*isResult=*/true, i, dim))
-            addBatch(dims, {static_cast<unsigned>(dim), major * numSegments});
+            addBatch(dims, {static_cast<unsigned>(dim), major * numSegments,
+                            isSequence});
         major *= rule.factors[factor].size;
       }
     }
@@ -155,6 +169,84 @@ ArrayRef<Batch> Graph::getBatchFactors(const Node &node) const {
                               : batchFactors[&node - nodes.data()];
 }
 
+/// The factors that the mesh dimensions of the batch, or those of the sequence,
+/// may split in `node`.
+Batches Graph::getSplitFactors(const Node &node, bool ofSequence) const {
+  const ShardingRule &rule = space.getRule(node.rule);
+  Batches own;
+  for (Batch batch : getBatchFactors(node)) {
+    if (batch.isSequence != ofSequence)
+      continue;
+    addBatch(own, batch);
+    for (auto [factor, other] : rule.alternatives)
+      if (factor == batch.index && ofSequence)
+        addBatch(own, {other, 1, ofSequence});
+  }
+  return own;
+}
+
+std::vector<SplitChoice> Graph::getAlternativeChoices(const Node &node) const {
+  std::vector<SplitChoice> choices;
+  const ShardingRule &rule = space.getRule(node.rule);
+  if (rule.alternatives.empty() || getBatchFactors(node).empty())
+    return choices;
+  for (BatchAxis axis : batchAxes) {
+    if (!axis.isSequence)
+      continue;
+    // A mesh dimension may have more ranks than the major factor of a product,
+    // such as the heads that a group shares.
+    auto whole = AxisRefAttr::get(meshRef.getContext(), axis.name);
+    SmallVector<AxisRefAttr> axes = {whole};
+    for (const DimFactors &dim : rule.operands.front())
+      if (llvm::any_of(rule.alternatives, [&](auto alternative) {
+            return llvm::is_contained(dim, alternative.second);
+          }))
+        collectParts(rule, dim, mesh, whole, /*before=*/1, axes);
+    for (AxisRefAttr part : axes)
+      for (Batch batch : getSplitFactors(node, /*ofSequence=*/true))
+        if (rule.factors[batch.index].kind != FactorKind::Whole &&
+            batch.numSegments == 1)
+          choices.push_back({part, /*isLinear=*/false, batch.index, {}});
+  }
+  return choices;
+}
+
+/// Whether `split` divides `factors` by all ranks of the mesh dimension `name`.
+static bool isSplitByAll(const OpSplit &split, const Batches &factors,
+                         StringRef name) {
+  MeshOp mesh = split.mesh;
+  int64_t numRanks = 1;
+  for (Batch batch : factors)
+    for (AxisRefAttr axis : split.factorAxes[batch.index])
+      if (axis.getName() == name)
+        numRanks *= mesh.getAxisSize(axis);
+  return numRanks ==
+         mesh.getAxisSize(AxisRefAttr::get(mesh.getContext(), name));
+}
+
+LogicalResult Graph::verifyAlternatives(
+    llvm::function_ref<const Strategy &(unsigned)> getStrategy) const {
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    if (!node.op || node.kind != Node::Compute ||
+        space.getRule(node.rule).alternatives.empty())
+      continue;
+    Batches factors = getSplitFactors(node, /*ofSequence=*/true);
+    for (BatchAxis axis : batchAxes) {
+      if (!axis.isSequence || factors.empty() ||
+          isSplitByAll(getStrategy(index).split, factors, axis.name))
+        continue;
+      return node.op->emitError()
+             << "'" << node.op->getName() << "' can't be split over '"
+             << axis.name
+             << "': it is split along other dimensions than the sequence, and "
+                "beside the other mesh dimensions these aren't divisible; "
+                "context methods that split the sequence are all_gather and "
+                "ring";
+    }
+  }
+  return success();
+}
+
 /// Whether data parallelism decides over mesh dimension `axis` for `node`.
 static bool isDecided(const Node &node, StringRef axis) {
   // A redistribution of a plan may decide otherwise.
@@ -167,17 +259,23 @@ static bool isDecided(const Node &node, StringRef axis) {
 
 void Graph::keepBatch(const Node &node,
                       std::vector<SplitChoice> &choices) const {
-  ArrayRef<Batch> factors = getBatchFactors(node);
-  if (factors.empty())
+  if (getBatchFactors(node).empty())
     return;
   const ShardingRule &rule = space.getRule(node.rule);
-  for (StringRef axis : batchAxes) {
+  for (BatchAxis axis : batchAxes) {
+    Batches factors = getSplitFactors(node, axis.isSequence);
     auto isOver = [&](const SplitChoice &choice) {
-      return choice.axis.getName() == axis;
+      return choice.axis.getName() == axis.name;
+    };
+    // An alternative may have too few elements for the whole mesh dimension.
+    auto isPossible = [&](const SplitChoice &choice) {
+      return rule.alternatives.empty() ||
+             canSplit(rule, getReplicatedSplit(rule, mesh), choice.index,
+                      choice.axis);
     };
     auto isAlong = [&](const SplitChoice &choice, bool mayBePart) {
       return isOver(choice) && !choice.isLinear &&
-             (mayBePart || choice.axis.isWhole()) &&
+             (mayBePart || choice.axis.isWhole()) && isPossible(choice) &&
              llvm::any_of(factors, [&](Batch batch) {
                return batch.index == choice.index &&
                       ArrayRef<int64_t>(choice.segments) ==
@@ -208,29 +306,37 @@ const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
     for (auto [i, strategy] : llvm::enumerate(domain->strategies))
       for (ArrayRef<AxisRefAttr> axes : strategy.split.factorAxes)
         if (llvm::any_of(axes, [&](AxisRefAttr axis) {
-              return llvm::is_contained(batchAxes, axis.getName());
+              return llvm::any_of(batchAxes, [&](BatchAxis own) {
+                return own.name == axis.getName();
+              });
             }))
           kept.reset(i);
-  for (StringRef axis : batchAxes) {
-    if (!isDecided(node, axis))
+  for (BatchAxis axis : batchAxes) {
+    if (!isDecided(node, axis.name))
       continue;
+    Batches own = getSplitFactors(node, axis.isSequence);
     auto isAlong = [&](const OpSplit &split, bool mayBePart) {
-      return llvm::any_of(factors, [&](Batch batch) {
+      return llvm::any_of(own, [&](Batch batch) {
         return llvm::any_of(split.factorAxes[batch.index],
-                            [&](AxisRefAttr own) {
-                              return own.getName() == axis &&
-                                     (mayBePart || own.isWhole());
+                            [&](AxisRefAttr part) {
+                              return part.getName() == axis.name &&
+                                     (mayBePart || part.isWhole());
                             }) &&
                split.factorSegments[batch.index] == getSegments(rule, batch);
       });
     };
     // Prefers the whole mesh dimension: split over only a part of it, several
-    // ranks would compute the same.
+    // ranks would compute the same. Alternatives may split parts that make up
+    // the whole.
+    bool hasAlternatives = axis.isSequence && !rule.alternatives.empty();
     for (bool mayBePart : {false, true}) {
       llvm::BitVector split(kept.size());
-      for (unsigned strategy : kept.set_bits())
-        if (isAlong(domain->strategies[strategy].split, mayBePart))
+      for (unsigned strategy : kept.set_bits()) {
+        const OpSplit &each = domain->strategies[strategy].split;
+        if (hasAlternatives ? isSplitByAll(each, own, axis.name)
+                            : isAlong(each, mayBePart))
           split.set(strategy);
+      }
       if (split.none())
         continue;
       kept = split;

@@ -64,6 +64,10 @@ LogicalResult Propagation::Impl::run(ArrayRef<func::FuncOp> roots) {
   if (failed(addGraph(roots)))
     return failure();
   decide();
+  if (failed(graph->verifyAlternatives([&](unsigned node) -> const Strategy & {
+        return decision.choice.get(node);
+      })))
+    return failure();
   cost = decision.choice.cost;
   lowerBound = decision.choice.lowerBound;
   return extract();

@@ -86,17 +86,25 @@ struct ElidedLayers {
   unsigned before = 0, begin = 0, end = 0;
 };
 
-/// The position of the batch in a tensor, or in an op's rule.
+/// The position of the batch, or of the sequence of context parallelism, in a
+/// tensor, or in an op's rule.
 struct Batch {
   /// The dimension, or the factor.
   unsigned index;
   /// How often the batch is repeated one after the other: the size of the part
   /// that is major to it.
   int64_t numSegments;
+  bool isSequence = false;
 
   friend bool operator==(Batch a, Batch b) {
-    return a.index == b.index && a.numSegments == b.numSegments;
+    return a.index == b.index && a.numSegments == b.numSegments &&
+           a.isSequence == b.isSequence;
   }
+};
+/// A mesh dimension that splits the batch or the sequence.
+struct BatchAxis {
+  StringRef name;
+  bool isSequence;
 };
 using Batches = SmallVector<Batch, 1>;
 
@@ -111,10 +119,16 @@ public:
   /// last layers of its repetition are added, and its nodes are set.
   LogicalResult addRoot(func::FuncOp function, ElidedLayers *elided = nullptr);
 
-  /// Finds the ops that depend on the batch. Call it after all functions are
-  /// added; from then on, getDomain keeps only strategies that split these ops
-  /// along the batch, where there are any.
+  /// Finds the ops that depend on the batch or the sequence. Call it after all
+  /// functions are added; from then on, getDomain keeps only strategies that
+  /// split these ops along it, or along an alternative of their rules, where
+  /// there are any.
   void followBatch();
+
+  /// Emits an error for an op that has alternatives to the sequence, if its
+  /// strategy isn't split along them, or the sequence, by all ranks.
+  LogicalResult verifyAlternatives(
+      llvm::function_ref<const Strategy &(unsigned)> getStrategy) const;
 
   /// The priorities of constraints, first to last; at least one.
   SmallVector<int64_t> getPriorities() const;
@@ -195,6 +209,10 @@ private:
 
   bool followBatchThrough(size_t node);
   ArrayRef<Batch> getBatchFactors(const Node &node) const;
+  Batches getSplitFactors(const Node &node, bool ofSequence) const;
+  /// The choices over the mesh dimensions of the sequence along alternatives to
+  /// it. They spread from nowhere.
+  std::vector<SplitChoice> getAlternativeChoices(const Node &node) const;
   /// For each batch mesh dimension that can split `node` along the batch, keeps
   /// only the choices or strategies that do.
   void keepBatch(const Node &node, std::vector<SplitChoice> &choices) const;
@@ -213,9 +231,9 @@ private:
   DenseSet<Value> locals;
   /// Indexed by value.
   std::vector<StateSetId> states;
-  /// The mesh dimensions that split the batch; the batch dimensions of each
-  /// value; the batch factors of each node.
-  SmallVector<StringRef, 2> batchAxes;
+  /// The mesh dimensions that split the batch or the sequence; the batch
+  /// dimensions of each value; the batch factors of each node.
+  SmallVector<BatchAxis, 2> batchAxes;
   std::vector<Batches> batchDims, batchFactors;
   /// For each node whose side of the graph ends at a barrier, by the node's
   /// number: all states that spread on that side.

@@ -48,6 +48,10 @@ propagation::searchRepeated(func::FuncOp function, StrategySpace &space,
   const Domains &candidates = decision->candidates =
       getCandidates(graph, space, costs, priorities.front(),
                     options.isExhaustive(graph.numOps));
+  if (failed(graph.verifyAlternatives([&](unsigned node) -> const Strategy & {
+        return candidates[node]->strategies.front();
+      })))
+    return failure();
   costs.resetBudget();
   do {
     CostProblem problem(

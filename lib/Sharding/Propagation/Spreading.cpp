@@ -321,6 +321,14 @@ const Domain *Graph::getConstraintDomain(const Node &node) const {
                          });
 }
 
+/// Adds the choices in `more` that aren't in `choices` yet.
+static void addNew(ArrayRef<SplitChoice> more,
+                   std::vector<SplitChoice> &choices) {
+  for (const SplitChoice &choice : more)
+    if (!llvm::is_contained(choices, choice))
+      choices.push_back(choice);
+}
+
 /// Adds the choices that `strategy`, an earlier decision, consists of: they
 /// stand, whether or not they still spread.
 static void addChoices(const Strategy *strategy,
@@ -342,13 +350,21 @@ static void addChoices(const Strategy *strategy,
 
 const Domain *Graph::getSpreadDomain(const Node &node, const Spread &spread,
                                      const Strategy *before) const {
-  if (!before)
+  std::vector<SplitChoice> more = getAlternativeChoices(node);
+  if (!before && more.empty())
     return space.getDomain(node.rule, spread);
   std::vector<SplitChoice> choices = spread.choices;
   addChoices(before, choices);
+  bool hasAlternatives = !more.empty();
+  addNew(more, choices);
+  // The order in which the mesh's dimensions split an alternative decides
+  // whether their ranks exchange it among each other.
   return space.getDomain(
       node.rule, choices, before,
-      [&](const Strategy &strategy) { return strategy.extends(*before); });
+      [&](const Strategy &strategy) {
+        return !before || strategy.extends(*before);
+      },
+      {}, /*reorders=*/hasAlternatives);
 }
 
 /// All splits over all mesh dimensions, even splits that didn't spread here: a
@@ -383,8 +399,11 @@ const Domain *Graph::getExhaustiveDomain(const Node &node,
       largest = domain;
     return !domain->strategies.empty();
   };
+  std::vector<SplitChoice> alternatives = getAlternativeChoices(node);
+  addNew(alternatives, choices);
   add(space.getAllChoices(node.rule));
-  if (enlarge(/*reorders=*/false) && numOps <= kMaxNestedOps &&
+  if (enlarge(/*reorders=*/false) &&
+      (numOps <= kMaxNestedOps || !alternatives.empty()) &&
       enlarge(/*reorders=*/true)) {
     add(space.getPartChoices(node.rule));
     enlarge(/*reorders=*/true);

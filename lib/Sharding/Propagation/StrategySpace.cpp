@@ -36,10 +36,19 @@ bool propagation::operator<(const State &a, const State &b) {
 unsigned StrategySpace::addRule(ShardingRule rule, int64_t width,
                                 bool isIdentity) {
   std::vector<int64_t> content = {width, isIdentity};
-  for (const Factor &factor : rule.factors)
+  for (const Factor &factor : rule.factors) {
     content.insert(content.end(),
                    {factor.size, static_cast<int64_t>(factor.kind),
                     static_cast<int64_t>(factor.reduction), factor.reductions});
+    for (ArrayRef<unsigned> tensors :
+         {ArrayRef(factor.summedResults), ArrayRef(factor.circulatedOperands),
+          ArrayRef(factor.circulatedResults)}) {
+      content.push_back(-7);
+      content.insert(content.end(), tensors.begin(), tensors.end());
+    }
+  }
+  for (auto [factor, other] : rule.alternatives)
+    content.insert(content.end(), {-8, factor, other});
   auto addTensors = [&](ArrayRef<TensorFactors> tensors) {
     content.push_back(-1);
     for (const TensorFactors &tensor : tensors) {

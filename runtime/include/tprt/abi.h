@@ -150,6 +150,20 @@ typedef struct tprt_attention_gradient_args {
   tprt_attention_strides query_gradient, key_gradient, value_gradient;
 } tprt_attention_gradient_args;
 
+/// Attention to a block of keys. `lse` has an element for each row. If
+/// `attention.causal` isn't zero, row i sees columns 0 .. i + offset.
+typedef struct tprt_attention_block_args {
+  tprt_attention_args attention;
+  tprt_attention_strides lse;
+} tprt_attention_block_args;
+
+/// The gradients of attention to a block of keys. `lse` and `delta` have an
+/// element for each row.
+typedef struct tprt_attention_block_gradient_args {
+  tprt_attention_gradient_args gradient;
+  tprt_attention_strides lse, delta;
+} tprt_attention_block_gradient_args;
+
 /// Products of groups of rows. A has `m` rows of `k` elements; group g consists
 /// of rows bounds[g] to bounds[g + 1] - 1. All sizes and strides count elements;
 /// C's column stride is 1, and one of the strides of rows and columns of A and
@@ -275,6 +289,28 @@ TPRT_API int32_t tprt_attention_gradient(
     tprt_rank *ctx, const tprt_attention_gradient_args *args, const void *query,
     const void *key, const void *value, const void *mask, const void *gradient,
     void *query_gradient, void *key_gradient, void *value_gradient);
+
+/// Computes tprt_attention, and in `lse` the logarithm of the sum of the
+/// exponentials of each row's scores: f32, or f64 for f64; -inf for a row that
+/// sees nothing. `offset` is null unless the attention is causal. Only for the
+/// host.
+TPRT_API int32_t tprt_attention_block(tprt_rank *ctx,
+                                      const tprt_attention_block_args *args,
+                                      const void *query, const void *key,
+                                      const void *value, const void *mask,
+                                      const int64_t *offset, void *output,
+                                      void *lse);
+
+/// Computes the part of tprt_attention_gradient's results that a block of keys
+/// gives. `lse` is the log-sum-exp of all of a row's scores, and `delta` the sum
+/// of all of its probabilities times their gradients: f32, or f64 for f64. Only
+/// for the host.
+TPRT_API int32_t tprt_attention_block_gradient(
+    tprt_rank *ctx, const tprt_attention_block_gradient_args *args,
+    const void *query, const void *key, const void *value, const void *mask,
+    const int64_t *offset, const void *gradient, const void *lse,
+    const void *delta, void *query_gradient, void *key_gradient,
+    void *value_gradient);
 
 /// output = activation(convolution(input, weight) (* scale of the channel) (+
 /// bias of the channel) (+ addend)). `scale` and `bias` are null or hold an

@@ -22,6 +22,7 @@
 #include "support/Parallel.h"
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <string>
@@ -44,6 +45,24 @@ namespace {
 
 /// The common part of attention and its gradient: one head after the other,
 /// with operands stored as S.
+/// What a call computes of attention.
+struct Problem {
+  const tprt_attention_args &args;
+  /// In a causal attention, row i sees the columns up to i + offset.
+  int64_t offset = 0;
+  /// Null unless gradients are computed.
+  const tprt_attention_gradient_args *gradient = nullptr;
+};
+
+/// One number for each row of a head; null if there are none.
+template <typename T>
+struct RowValues {
+  T *data = nullptr;
+  int64_t stride = 0;
+
+  T &operator[](int64_t row) const { return data[row * stride]; }
+};
+
 template <typename S>
 class Scores {
 protected:
@@ -57,10 +76,11 @@ protected:
 
   /// `readsInPlace`: the key isn't packed, for which S isn't double, there are
   /// few rows, and the key's column stride is 1.
-  Scores(const tprt_attention_args &args, bool readsInPlace)
-      : args(args), readsInPlace(readsInPlace),
+  Scores(const Problem &problem, bool readsInPlace)
+      : args(problem.args), readsInPlace(readsInPlace),
         height(std::min(args.rows, queryRows)),
-        paddedColumns(pad(args.columns)), visible(args, queryRows) {}
+        paddedColumns(pad(args.columns)), offset(problem.offset),
+        visible(args, queryRows, offset) {}
 
   void allocate(std::initializer_list<Buffer> more, GemmState &state) {
     const std::initializer_list<Buffer> own = {
@@ -105,7 +125,7 @@ protected:
 
   /// Loads and scales a block of rows of the query, and computes their scores.
   /// Replaces each score by the exponential of its difference from the row's
-  /// maximum, and sets `sums` to the rows' sums.
+  /// maximum, and sets `sums` to the rows' sums, and `maxima`.
   void computeExponentials(const S *query, const void *mask, int64_t top,
                            int64_t rows, Columns seen, T *sums) {
     for (int64_t i = 0; i < rows; ++i) {
@@ -164,6 +184,7 @@ protected:
   bool readsInPlace;
   int64_t height; ///< of a block
   int64_t paddedColumns;
+  T maxima[queryRows];    ///< of the scores of a block's rows
   const S *key = nullptr; ///< of the head
   T *keys;                ///< packed, in the columns of `packedKeys`
   T *scores;              ///< of a block of rows
@@ -172,8 +193,9 @@ protected:
 private:
   T exponentiateRow(const void *mask, int64_t i, Columns seen, int64_t at) {
     T *row = scores + at * paddedColumns;
-    int64_t last =
-        args.causal ? std::clamp(i + 1, seen.first, seen.last) : seen.last;
+    int64_t last = args.causal
+                       ? std::clamp(i + 1 + offset, seen.first, seen.last)
+                       : seen.last;
     if (args.mask != TPRT_NO_MASK) {
       if (args.mask_strides.row != 0)
         loadMask(mask, i, seen);
@@ -181,7 +203,7 @@ private:
     }
     int64_t count = pad(seen.count());
     std::fill(row + last, row + seen.first + count, lowest<T>);
-    return exponentiate(row + seen.first, count);
+    return exponentiate(row + seen.first, count, maxima[at]);
   }
 
   void loadMask(const void *mask, int64_t i, Columns seen) {
@@ -198,6 +220,7 @@ private:
       row[j] = keep[j * stride] ? T(0) : lowest<T>;
   }
 
+  int64_t offset;
   Columns packedKeys{0, 0};
   VisibleColumns visible;
 };
@@ -210,9 +233,11 @@ class Attention : Scores<S> {
   using typename Scores<S>::T;
 
 public:
-  Attention(const tprt_attention_args &args, GemmState &state)
-      : Scores<S>(args, !std::is_same_v<S, double> && args.rows <= maxFewRows &&
-                            args.key.col == 1 && args.value.col == 1) {
+  Attention(const Problem &problem, GemmState &state)
+      : Scores<S>(problem, !std::is_same_v<S, double> &&
+                               problem.args.rows <= maxFewRows &&
+                               problem.args.key.col == 1 &&
+                               problem.args.value.col == 1) {
     this->allocate(
         {{&values,
           readsInPlace ? 0 : getPackedSize<T>(args.columns, args.width)},
@@ -221,7 +246,7 @@ public:
   }
 
   void run(const S *query, const S *key, const S *value, const void *mask,
-           S *result) {
+           S *result, RowValues<T> lse) {
     auto prepare = [&](Columns seen) {
       this->prepareKey(key, seen);
       if (!readsInPlace && (value != lastValue || !packed.contain(seen))) {
@@ -241,6 +266,8 @@ public:
             scaleRow(row, T(1) / sums[i], args.width);
             storeRow(row, args.width, result + (top + i) * args.output.row,
                      args.output.col);
+            if (lse.data)
+              lse[top + i] = this->maxima[i] + std::log(sums[i]);
           }
         });
   }
@@ -288,8 +315,8 @@ class AttentionGradient : Scores<S> {
   using typename Scores<S>::T;
 
 public:
-  AttentionGradient(const tprt_attention_gradient_args &all, GemmState &state)
-      : Scores<S>(all.attention, /*readsInPlace=*/false), all(all) {
+  AttentionGradient(const Problem &problem, GemmState &state)
+      : Scores<S>(problem, /*readsInPlace=*/false), all(*problem.gradient) {
     const int64_t height = this->height;
     this->allocate(
         {{&values, getPackedSize<T>(args.width, args.columns)},
@@ -304,9 +331,10 @@ public:
         state);
   }
 
+  /// `lse` and `delta` are null unless the columns are a block of all columns.
   void run(const S *query, const S *key, const S *value, const void *mask,
-           const S *gradient, S *queryGradient, S *keyGradient,
-           S *valueGradient) {
+           const S *gradient, RowValues<const T> lse, RowValues<const T> delta,
+           S *queryGradient, S *keyGradient, S *valueGradient) {
     std::fill_n(keyGradients, args.columns * args.depth, T(0));
     std::fill_n(valueGradients, args.columns * args.width, T(0));
     auto prepare = [&](Columns) {
@@ -326,7 +354,17 @@ public:
           const int64_t seen = columns.last;
           T sums[queryRows];
           this->computeExponentials(query, mask, top, rows, {0, seen}, sums);
-          computeScoreGradients(gradient, top, rows, seen, sums);
+          computeProbabilityGradients(gradient, top, rows, seen);
+          for (int64_t i = 0; i < rows; ++i)
+            if (lse.data)
+              softmaxGradient(
+                  scores + i * paddedColumns,
+                  getFactor(this->maxima[i], lse[top + i]), delta[top + i],
+                  scoreGradients + i * paddedColumns, this->pad(seen));
+            else
+              softmaxGradient(scores + i * paddedColumns, sums[i],
+                              scoreGradients + i * paddedColumns,
+                              this->pad(seen));
           addTransposed(scores, gradients, rows, seen, args.width,
                         valueGradients);
           addTransposed(scoreGradients, queries, rows, seen, args.depth,
@@ -347,10 +385,15 @@ public:
   }
 
 private:
-  /// Computes the gradients of a block's scores. Replaces the block's
-  /// exponentials by probabilities.
-  void computeScoreGradients(const S *gradient, int64_t top, int64_t rows,
-                             int64_t seen, const T *sums) {
+  /// What exponentials of differences from `maximum` are multiplied by to become
+  /// probabilities. A row without any columns has none.
+  static T getFactor(T maximum, T lse) {
+    return lse == lowest<T> ? T(0) : std::exp(maximum - lse);
+  }
+
+  /// Computes the gradients of a block's probabilities, padded with zeros.
+  void computeProbabilityGradients(const S *gradient, int64_t top, int64_t rows,
+                                   int64_t seen) {
     for (int64_t i = 0; i < rows; ++i)
       loadRow(gradient + (top + i) * args.output.row, args.output.col,
               args.width, gradients + i * args.width);
@@ -360,8 +403,6 @@ private:
     for (int64_t i = 0; i < rows; ++i) {
       T *row = scoreGradients + i * paddedColumns;
       std::fill(row + seen, row + this->pad(seen), T(0));
-      softmaxGradient(scores + i * paddedColumns, sums[i], row,
-                      this->pad(seen));
     }
   }
 
@@ -423,9 +464,10 @@ private:
 
 /// Calls `run(kernel, head)` for all heads. Each thread has its own kernel.
 /// `work` is the number of operations per score and element of depth or width.
-template <typename Kernel, typename Args, typename Run>
-static void forEachHead(const Args &all, const tprt_attention_args &args,
-                        double work, GemmState &state, Run run) {
+template <typename Kernel, typename Run>
+static void forEachHead(const Problem &problem, double work, GemmState &state,
+                        Run run) {
+  const tprt_attention_args &args = problem.args;
   int64_t numHeads = 1;
   for (int64_t size : args.batch)
     numHeads *= size;
@@ -435,7 +477,7 @@ static void forEachHead(const Args &all, const tprt_attention_args &args,
   for (int64_t part = 0; part < numParts; ++part)
     state.getHelper(part);
   parallelFor(numParts, numParts, [&](int64_t part) {
-    Kernel kernel(all, state.getHelper(part));
+    Kernel kernel(problem, state.getHelper(part));
     for (int64_t i = numHeads * part / numParts;
          i < numHeads * (part + 1) / numParts; ++i)
       run(kernel, Head(args, i));
@@ -499,6 +541,35 @@ static bool hasNoBatch(const tprt_attention_args &args) {
          std::end(args.batch);
 }
 
+/// The address of an operand with one number for each row.
+template <typename T>
+static RowValues<T> getRows(T *data, const tprt_attention_strides &strides,
+                            const Head &head) {
+  return {head.at(data, strides), strides.row};
+}
+
+/// `lse` may be null.
+static void compute(const Problem &problem, const void *query, const void *key,
+                    const void *value, const void *mask, void *output,
+                    void *lse, const tprt_attention_strides &lseStrides,
+                    GemmState &state) {
+  const tprt_attention_args &args = problem.args;
+  dispatch(args.dtype, [&](auto element) {
+    using S = decltype(element);
+    using T = Wide<S>;
+    auto run = [&](Attention<S> &kernel, const Head &head) {
+      kernel.run(head.at(static_cast<const S *>(query), args.query),
+                 head.at(static_cast<const S *>(key), args.key),
+                 head.at(static_cast<const S *>(value), args.value),
+                 head.getMask<S>(mask),
+                 head.at(static_cast<S *>(output), args.output),
+                 lse ? getRows(static_cast<T *>(lse), lseStrides, head)
+                     : RowValues<T>());
+    };
+    forEachHead<Attention<S>>(problem, 2, state, run);
+  });
+}
+
 void tprt::attention(const tprt_attention_args &given, const void *query,
                      const void *key, const void *value, const void *mask,
                      void *output, GemmState &state) {
@@ -506,16 +577,64 @@ void tprt::attention(const tprt_attention_args &given, const void *query,
   const tprt_attention_args args = foldGroup(given);
   if (args.rows == 0 || args.width == 0 || hasNoBatch(args))
     return;
+  compute({args}, query, key, value, mask, output, nullptr, {}, state);
+}
+
+/// Checks the offset of attention to a block, and returns it.
+static int64_t getOffset(const tprt_attention_args &args, const int64_t *offset,
+                         const std::string &function) {
+  if ((args.causal != 0) != (offset != nullptr))
+    throw executionError(function +
+                         ": the offset's address and causal don't agree");
+  // Further ones hide or show as much.
+  return offset ? std::clamp(*offset, -args.rows, args.columns) : 0;
+}
+
+void tprt::attentionBlock(const tprt_attention_block_args &all,
+                          const void *query, const void *key, const void *value,
+                          const void *mask, const int64_t *offset, void *output,
+                          void *lse, GemmState &state) {
+  const tprt_attention_args &args = all.attention;
+  check(args, mask, "tprt_attention_block");
+  int64_t distance = getOffset(args, offset, "tprt_attention_block");
+  if (args.rows == 0 || hasNoBatch(args))
+    return;
+  compute({args, distance}, query, key, value, mask, output, lse, all.lse,
+          state);
+}
+
+/// `lse` and `delta` may be null.
+static void
+computeGradient(const Problem &problem, const void *query, const void *key,
+                const void *value, const void *mask, const void *gradient,
+                const void *lse, const tprt_attention_strides &lseStrides,
+                const void *delta, const tprt_attention_strides &deltaStrides,
+                void *queryGradient, void *keyGradient, void *valueGradient,
+                GemmState &state) {
+  const tprt_attention_args &args = problem.args;
+  const tprt_attention_gradient_args &all = *problem.gradient;
   dispatch(args.dtype, [&](auto element) {
     using S = decltype(element);
-    auto run = [&](Attention<S> &kernel, const Head &head) {
+    using T = Wide<S>;
+    auto getOptional = [](const void *data,
+                          const tprt_attention_strides &strides,
+                          const Head &head) {
+      return data ? getRows(static_cast<const T *>(data), strides, head)
+                  : RowValues<const T>();
+    };
+    auto run = [&](AttentionGradient<S> &kernel, const Head &head) {
       kernel.run(head.at(static_cast<const S *>(query), args.query),
                  head.at(static_cast<const S *>(key), args.key),
                  head.at(static_cast<const S *>(value), args.value),
                  head.getMask<S>(mask),
-                 head.at(static_cast<S *>(output), args.output));
+                 head.at(static_cast<const S *>(gradient), args.output),
+                 getOptional(lse, lseStrides, head),
+                 getOptional(delta, deltaStrides, head),
+                 head.at(static_cast<S *>(queryGradient), all.query_gradient),
+                 head.at(static_cast<S *>(keyGradient), all.key_gradient),
+                 head.at(static_cast<S *>(valueGradient), all.value_gradient));
     };
-    forEachHead<Attention<S>>(args, args, 2, state, run);
+    forEachHead<AttentionGradient<S>>(problem, 5, state, run);
   });
 }
 
@@ -527,20 +646,24 @@ void tprt::attentionGradient(const tprt_attention_gradient_args &all,
                              GemmState &state) {
   const tprt_attention_args &args = all.attention;
   check(args, mask, "tprt_attention_gradient");
-  if (hasNoBatch(args))
-    return;
-  dispatch(args.dtype, [&](auto element) {
-    using S = decltype(element);
-    auto run = [&](AttentionGradient<S> &kernel, const Head &head) {
-      kernel.run(head.at(static_cast<const S *>(query), args.query),
-                 head.at(static_cast<const S *>(key), args.key),
-                 head.at(static_cast<const S *>(value), args.value),
-                 head.getMask<S>(mask),
-                 head.at(static_cast<const S *>(gradient), args.output),
-                 head.at(static_cast<S *>(queryGradient), all.query_gradient),
-                 head.at(static_cast<S *>(keyGradient), all.key_gradient),
-                 head.at(static_cast<S *>(valueGradient), all.value_gradient));
-    };
-    forEachHead<AttentionGradient<S>>(all, args, 5, state, run);
-  });
+  if (!hasNoBatch(args))
+    computeGradient({args, 0, &all}, query, key, value, mask, gradient, nullptr,
+                    {}, nullptr, {}, queryGradient, keyGradient, valueGradient,
+                    state);
+}
+
+void tprt::attentionBlockGradient(const tprt_attention_block_gradient_args &all,
+                                  const void *query, const void *key,
+                                  const void *value, const void *mask,
+                                  const int64_t *offset, const void *gradient,
+                                  const void *lse, const void *delta,
+                                  void *queryGradient, void *keyGradient,
+                                  void *valueGradient, GemmState &state) {
+  const tprt_attention_args &args = all.gradient.attention;
+  check(args, mask, "tprt_attention_block_gradient");
+  int64_t distance = getOffset(args, offset, "tprt_attention_block_gradient");
+  if (!hasNoBatch(args))
+    computeGradient({args, distance, &all.gradient}, query, key, value, mask,
+                    gradient, lse, all.lse, delta, all.delta, queryGradient,
+                    keyGradient, valueGradient, state);
 }

@@ -26,7 +26,8 @@ static T getDivisor(T sum) {
 
 static_assert(numLanes == softmaxPadding);
 
-TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
+TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count,
+                                               float &highestOfRow) {
   auto lanesAt = [&](int64_t i) -> LanesInMemory & {
     return *reinterpret_cast<LanesInMemory *>(row + i);
   };
@@ -38,6 +39,7 @@ TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
   float maximum = highest[0];
   for (int64_t i = 1; i < softmaxPadding; ++i)
     maximum = highest[i] > maximum ? highest[i] : maximum;
+  highestOfRow = maximum;
   maximum = getReference(maximum);
 
   Lanes sums = {};
@@ -53,17 +55,19 @@ TPRT_MULTIVERSION static float exponentiateRow(float *row, int64_t count) {
   return getDivisor(sum);
 }
 
-float tprt::exponentiate(float *row, int64_t count) {
-  return count ? exponentiateRow(row, count) : 1.0f;
+float tprt::exponentiate(float *row, int64_t count, float &maximum) {
+  maximum = -std::numeric_limits<float>::infinity();
+  return count ? exponentiateRow(row, count, maximum) : 1.0f;
 }
 
-double tprt::exponentiate(double *row, int64_t count) {
-  double maximum = -std::numeric_limits<double>::infinity(), sum = 0;
+double tprt::exponentiate(double *row, int64_t count, double &maximum) {
+  double sum = 0;
+  maximum = -std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < count; ++i)
     maximum = row[i] > maximum ? row[i] : maximum;
-  maximum = getReference(maximum);
+  double reference = getReference(maximum);
   for (int64_t i = 0; i < count; ++i)
-    sum += row[i] = std::exp(row[i] - maximum);
+    sum += row[i] = std::exp(row[i] - reference);
   return getDivisor(sum);
 }
 
@@ -101,4 +105,31 @@ void tprt::softmaxGradient(double *exponentials, double sum, double *gradient,
   }
   for (int64_t i = 0; i < count; ++i)
     gradient[i] = exponentials[i] * (gradient[i] - mean);
+}
+
+TPRT_MULTIVERSION static void differentiatePart(float *exponentials,
+                                                float factor, float mean,
+                                                float *gradient,
+                                                int64_t count) {
+  auto lanesAt = [](float *row, int64_t i) -> LanesInMemory & {
+    return *reinterpret_cast<LanesInMemory *>(row + i);
+  };
+  for (int64_t i = 0; i < count; i += softmaxPadding) {
+    Lanes p = lanesAt(exponentials, i) * factor;
+    lanesAt(exponentials, i) = p;
+    lanesAt(gradient, i) = p * (lanesAt(gradient, i) - mean);
+  }
+}
+
+void tprt::softmaxGradient(float *exponentials, float factor, float mean,
+                           float *gradient, int64_t count) {
+  differentiatePart(exponentials, factor, mean, gradient, count);
+}
+
+void tprt::softmaxGradient(double *exponentials, double factor, double mean,
+                           double *gradient, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    exponentials[i] *= factor;
+    gradient[i] = exponentials[i] * (gradient[i] - mean);
+  }
 }

@@ -52,8 +52,8 @@ Columns VisibleColumns::get(int64_t top) const {
   if (args.mask == TPRT_BOOLEAN_MASK)
     seen = kept[args.mask_strides.row == 0 ? 0 : top / blockRows];
   if (args.causal)
-    seen.last =
-        std::clamp(std::min(args.rows, top + blockRows), seen.first, seen.last);
+    seen.last = std::clamp(std::min(args.rows, top + blockRows) + offset,
+                           seen.first, seen.last);
   return seen;
 }
 

@@ -29,8 +29,10 @@ public:
   /// CPU, are then the same ones as if all columns were seen.
   static constexpr int64_t unit = 64;
 
-  VisibleColumns(const tprt_attention_args &args, int64_t blockRows)
-      : args(args), blockRows(blockRows) {}
+  /// In a causal attention, row i sees the columns up to i + offset.
+  VisibleColumns(const tprt_attention_args &args, int64_t blockRows,
+                 int64_t offset = 0)
+      : args(args), blockRows(blockRows), offset(offset) {}
 
   /// Reads a head's mask, unless it is the last one.
   void setMask(const void *mask);
@@ -42,7 +44,7 @@ public:
 
 private:
   const tprt_attention_args &args;
-  int64_t blockRows;
+  int64_t blockRows, offset;
   const void *mask = nullptr; ///< that `kept` is of
   /// Of a boolean mask, for each block of its rows.
   std::vector<Columns> kept;

@@ -156,6 +156,32 @@ static void requireHost(const tprt_rank &rank) {
                          "manifest says that it is for a device");
 }
 
+int32_t tprt_attention_block(tprt_rank *ctx,
+                             const tprt_attention_block_args *args,
+                             const void *query, const void *key,
+                             const void *value, const void *mask,
+                             const int64_t *offset, void *output, void *lse) {
+  return guarded(*ctx, [&] {
+    requireHost(*ctx);
+    attentionBlock(*args, query, key, value, mask, offset, output, lse,
+                   ctx->gemm);
+  });
+}
+
+int32_t tprt_attention_block_gradient(
+    tprt_rank *ctx, const tprt_attention_block_gradient_args *args,
+    const void *query, const void *key, const void *value, const void *mask,
+    const int64_t *offset, const void *gradient, const void *lse,
+    const void *delta, void *queryGradient, void *keyGradient,
+    void *valueGradient) {
+  return guarded(*ctx, [&] {
+    requireHost(*ctx);
+    attentionBlockGradient(*args, query, key, value, mask, offset, gradient,
+                           lse, delta, queryGradient, keyGradient,
+                           valueGradient, ctx->gemm);
+  });
+}
+
 int32_t tprt_convolution(tprt_rank *ctx, const tprt_convolution_args *args,
                          const void *input, const void *weight,
                          const void *scale, const void *bias,

@@ -1,4 +1,5 @@
 // RUN: tp-opt %s --convert-attention-to-tprt --split-input-file | FileCheck %s
+// RUN: tp-opt %s --convert-attention-to-tprt=on-device --split-input-file | FileCheck %s --check-prefix=DEVICE
 // RUN: tp-opt %s --convert-attention-to-tprt --convert-nn-to-linalg --fold-transpose-into-contraction --canonicalize --split-input-file | FileCheck %s --check-prefix=FOLD
 
 // CHECK-DAG: #[[QUERY:.+]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d4)>
@@ -153,4 +154,27 @@ func.func @many_gradient(%q: tensor<1x1x1x1x1x1x1x1x2x3x4xf32>) -> tensor<1x1x1x
     : (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>)
       -> (tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>, tensor<1x1x1x1x1x1x1x1x2x3x4xf32>)
   return %0#1 : tensor<1x1x1x1x1x1x1x1x2x3x4xf32>
+}
+
+// -----
+
+// Attention to a block: an element per row drops its last dimension. The runtime does it on the host only.
+
+// CHECK-DAG: #[[NONE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> ()>
+// CHECK-DAG: #[[LSE:.+]] = affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, d2, d3)>
+// CHECK-LABEL: @blocks
+// CHECK: %[[R:.+]]:2 = tprt.attention_block %{{.+}}, %{{.+}}, %{{.+}} offset %{{.+}} into %{{.+}}, %{{.+}} scale 5.000000e-01 maps [#{{.+}}, #{{.+}}, #{{.+}}, #[[NONE]], #{{.+}}, #[[LSE]]]
+// CHECK-SAME: -> tensor<2x2x2x5x8xf32>, tensor<2x2x2x5xf32>
+// CHECK: tprt.attention_block_gradient %{{.+}}, %{{.+}}, %{{.+}} gradient %{{.+}} lse %{{.+}} delta %{{.+}} offset %{{.+}} into %{{.+}}, %{{.+}}, %{{.+}} scale 5.000000e-01
+// CHECK-SAME: lse tensor<2x2x2x5xf32> delta tensor<2x2x2x5xf32>
+// DEVICE-LABEL: @blocks
+// DEVICE: nn.attention_block
+// DEVICE: nn.attention_block_gradient
+func.func @blocks(%q: tensor<2x4x5x8xf32>, %k: tensor<2x2x6x8xf32>, %o: tensor<i64>) -> (tensor<2x4x5x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>) {
+  %0:2 = nn.attention_block %q, %k, %k offset %o scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<i64>) -> (tensor<2x4x5x8xf32>, tensor<2x4x5x1xf32>)
+  %1:3 = nn.attention_block_gradient %q, %k, %k gradient %0#0 lse %0#1 delta %0#1 offset %o scale 0.5
+    : (tensor<2x4x5x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x8xf32>, tensor<2x4x5x8xf32>, tensor<2x4x5x1xf32>, tensor<2x4x5x1xf32>, tensor<i64>)
+      -> (tensor<2x4x5x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>)
+  return %1#0, %1#1, %1#2 : tensor<2x4x5x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>
 }

@@ -603,3 +603,43 @@ func.func @grouped_outer_sum_element(%x: tensor<16x8xf32>, %g: tensor<16x6xf64>,
   %0 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<16x6xf64>, tensor<5xi32>) -> tensor<4x8x6xf32>
   return
 }
+
+// -----
+
+func.func @ring(%q: tensor<2x8x16xf32>, %k: tensor<2x6x16xf32>) {
+  // expected-error@+1 {{needs as many keys as queries in a ring, found 6 and 8}}
+  %0 = nn.attention %q, %k, %k scale 1.0 context ring : (tensor<2x8x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>) -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @context_method(%q: tensor<2x8x16xf32>) {
+  // expected-error@+1 {{the context method must be cheapest, all_gather, all_to_all or ring, found 'rings'}}
+  %0 = nn.attention %q, %q, %q scale 1.0 context rings : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @attention_block(%q: tensor<2x8x16xbf16>) {
+  // expected-error@+1 {{the log-sum-exp must be 'tensor<2x8x1xf32>', found 'tensor<2x8x1xbf16>'}}
+  %0:2 = nn.attention_block %q, %q, %q scale 1.0 : (tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>) -> (tensor<2x8x16xbf16>, tensor<2x8x1xbf16>)
+  return
+}
+
+// -----
+
+func.func @attention_block_mask(%q: tensor<2x8x16xf32>, %m: tensor<8x8xi1>, %o: tensor<i64>) {
+  // expected-error@+1 {{takes either an offset or a mask}}
+  %0:2 = nn.attention_block %q, %q, %q mask %m offset %o scale 1.0 : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<8x8xi1>, tensor<i64>) -> (tensor<2x8x16xf32>, tensor<2x8x1xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_block_gradient(%q: tensor<2x8x16xf32>, %l: tensor<2x8xf32>) {
+  // expected-error@+1 {{the log-sum-exp must be 'tensor<2x8x1xf32>', found 'tensor<2x8xf32>'}}
+  %0:3 = nn.attention_block_gradient %q, %q, %q gradient %q lse %l delta %l scale 1.0 : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>)
+  return
+}

@@ -108,7 +108,7 @@ func.func @elementwise(%x: tensor<2x4xf32>, %v: tensor<4xf32>, %b: tensor<2x4xi1
 
 // CHECK-LABEL: func.func @contractions
 func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tensor<2x4x8x16xf32>, %k: tensor<2x2x8x16xf32>,
-                        %m: tensor<8x8xi1>, %ids: tensor<2x8xi64>) {
+                        %m: tensor<8x8xi1>, %ids: tensor<2x8xi64>, %o: tensor<i64>) {
   // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
   %0 = nn.linear %x, %w : (tensor<2x8x16xf32>, tensor<32x16xf32>) -> tensor<2x8x32xf32>
   %t = nn.transpose %x [0, 2, 1] : tensor<2x8x16xf32> -> tensor<2x16x8xf32>
@@ -118,6 +118,14 @@ func.func @contractions(%x: tensor<2x8x16xf32>, %w: tensor<32x16xf32>, %q: tenso
   %2 = nn.attention %q, %k, %k mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<8x8xi1>) -> tensor<2x4x8x16xf32>
   // CHECK: nn.attention causal %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01
   %3 = nn.attention causal %q, %k, %k scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>) -> tensor<2x4x8x16xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 context all_to_all {tp.fqn = "a"} :
+  %5 = nn.attention %q, %k, %k scale 0.25 context all_to_all {tp.fqn = "a"} : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>) -> tensor<2x4x8x16xf32>
+  // CHECK: nn.attention_block %{{.*}}, %{{.*}}, %{{.*}} offset %{{.*}} scale 2.500000e-01 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<i64>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
+  %6:2 = nn.attention_block %q, %k, %k offset %o scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<i64>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
+  // CHECK: nn.attention_block %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} scale 2.500000e-01
+  %7:2 = nn.attention_block %q, %k, %k mask %m scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<8x8xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>)
+  // CHECK: nn.attention_block_gradient %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} lse %{{.*}} delta %{{.*}} offset %{{.*}} scale 2.500000e-01
+  %8:3 = nn.attention_block_gradient %q, %k, %k gradient %q lse %6#1 delta %6#1 offset %o scale 0.25 : (tensor<2x4x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x2x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x1xf32>, tensor<2x4x8x1xf32>, tensor<i64>) -> (tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>, tensor<2x4x8x16xf32>)
   // CHECK: nn.embedding %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
   %4 = nn.embedding %ids, %w : (tensor<2x8xi64>, tensor<32x16xf32>) -> tensor<2x8x16xf32>
   return
@@ -247,6 +255,8 @@ func.func @training(%ids: tensor<2x8xi64>, %x: tensor<2x8x16xf32>, %g: tensor<2x
   %c:3 = nn.attention_gradient causal %q, %k, %v gradient %ga scale 0.5 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
   // CHECK: nn.attention_gradient %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} mask %{{.*}} scale 5.000000e-01
   %d:3 = nn.attention_gradient %q, %k, %v gradient %ga mask %mask scale 0.5 : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>, tensor<8x6xi1>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
+  // CHECK: nn.attention_gradient causal %{{.*}}, %{{.*}}, %{{.*}} gradient %{{.*}} scale 5.000000e-01 context all_gather :
+  %e:3 = nn.attention_gradient causal %q, %k, %v gradient %ga scale 0.5 context all_gather : (tensor<2x4x8x16xf32>, tensor<2x2x6x16xf32>, tensor<2x2x6x4xf32>, tensor<2x4x8x4xf32>) -> (tensor<2x4x8x16xf32>, tensor<2x4x6x16xf32>, tensor<2x4x6x4xf32>)
   // CHECK: nn.scatter_add_rows %{{.*}}, %{{.*}} : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   %4 = nn.scatter_add_rows %ids, %x : (tensor<2x8xi64>, tensor<2x8x16xf32>) -> tensor<4x16xf32>
   // CHECK: nn.random_uniform %{{.*}}, %{{.*}} stream %{{.*}} seed 7 : (tensor<i64>, tensor<2x8xi64>, tensor<i64>) -> tensor<2x8xf32>

@@ -99,3 +99,50 @@ func.func @unused(%x: memref<4x4xf32>) {
   tprt.attention %x, %x, %x into %x scale 1.0 maps [#q, #k, #v, #o] : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32> into memref<4x4xf32>
   return
 }
+
+// -----
+
+#q = affine_map<(b, t, s, d, e) -> (b, t, d)>
+#k = affine_map<(b, t, s, d, e) -> (b, s, d)>
+#v = affine_map<(b, t, s, d, e) -> (b, s, e)>
+#n = affine_map<(b, t, s, d, e) -> ()>
+#o = affine_map<(b, t, s, d, e) -> (b, t, e)>
+#l = affine_map<(b, t, s, d, e) -> (b, t)>
+// CHECK-LABEL: @blocks
+// CHECK: tprt.attention_block %{{.+}}, %{{.+}}, %{{.+}} offset %{{.+}} into %{{.+}}, %{{.+}} scale 1.000000e+00 maps [{{.*}}] : memref<2x4x8xbf16>, memref<2x5x8xbf16>, memref<2x5x6xbf16> offset memref<i64> into memref<2x4x6xbf16>, memref<2x4xf32>
+// CHECK: tprt.attention_block_gradient %{{.+}}, %{{.+}}, %{{.+}} gradient %{{.+}} lse %{{.+}} delta %{{.+}} offset %{{.+}} into %{{.+}}, %{{.+}}, %{{.+}} scale 1.000000e+00
+func.func @blocks(%q: memref<2x4x8xbf16>, %k: memref<2x5x8xbf16>, %v: memref<2x5x6xbf16>, %n: memref<i64>, %o: memref<2x4x6xbf16>, %l: memref<2x4xf32>) {
+  tprt.attention_block %q, %k, %v offset %n into %o, %l scale 1.0 maps [#q, #k, #v, #n, #o, #l]
+    : memref<2x4x8xbf16>, memref<2x5x8xbf16>, memref<2x5x6xbf16> offset memref<i64> into memref<2x4x6xbf16>, memref<2x4xf32>
+  tprt.attention_block_gradient %q, %k, %v gradient %o lse %l delta %l offset %n into %q, %k, %v scale 1.0
+      maps [#q, #k, #v, #o, #l, #l, #n, #q, #k, #v]
+    : memref<2x4x8xbf16>, memref<2x5x8xbf16>, memref<2x5x6xbf16> gradient memref<2x4x6xbf16> lse memref<2x4xf32> delta memref<2x4xf32>
+      offset memref<i64> into memref<2x4x8xbf16>, memref<2x5x8xbf16>, memref<2x5x6xbf16>
+  return
+}
+
+// -----
+
+#q = affine_map<(t, s, d, e) -> (t, d)>
+#k = affine_map<(t, s, d, e) -> (s, d)>
+#v = affine_map<(t, s, d, e) -> (s, e)>
+#o = affine_map<(t, s, d, e) -> (t, e)>
+#l = affine_map<(t, s, d, e) -> (t)>
+func.func @narrow_lse(%x: memref<4x4xbf16>, %l: memref<4xbf16>) {
+  // expected-error @+1 {{has a log-sum-exp of 'bf16' beside a query of 'bf16'}}
+  tprt.attention_block %x, %x, %x into %x, %l scale 1.0 maps [#q, #k, #v, #o, #l] : memref<4x4xbf16>, memref<4x4xbf16>, memref<4x4xbf16> into memref<4x4xbf16>, memref<4xbf16>
+  return
+}
+
+// -----
+
+#q = affine_map<(t, s, d, e) -> (t, d)>
+#k = affine_map<(t, s, d, e) -> (s, d)>
+#v = affine_map<(t, s, d, e) -> (s, e)>
+#o = affine_map<(t, s, d, e) -> (t, e)>
+#l = affine_map<(t, s, d, e) -> (s)>
+func.func @lse_by_column(%x: memref<4x4xf32>, %l: memref<4xf32>) {
+  // expected-error @+1 {{indexes the log-sum-exp without loop 0 of (batches, row, column, depth, width)}}
+  tprt.attention_block %x, %x, %x into %x, %l scale 1.0 maps [#q, #k, #v, #o, #l] : memref<4x4xf32>, memref<4x4xf32>, memref<4x4xf32> into memref<4x4xf32>, memref<4xf32>
+  return
+}

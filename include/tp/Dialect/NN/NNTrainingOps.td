@@ -27,7 +27,7 @@ def NN_OuterSumOp : NN_RuleOp<"outer_sum",
 }
 
 def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradientRule()",
-                                       [NN_InferType], differentiable = 0> {
+                                       [NN_InferType], partitioned = 1, differentiable = 0> {
   let summary = "The gradients of nn.attention's query, key and value";
   let description = [{
     With `p = softmax(query · keyᵀ * scale + mask)`, as in `nn.attention`, and the `gradient` of its
@@ -41,7 +41,9 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
     The probabilities are recomputed, one block of rows of scores at a time. In grouped-query
     attention, each query head has its own gradients of the shared key and value. `tp-grad` adds
     these up with `nn.reduce`, whose result is Partial if a group is split. Batch and heads can be
-    split. All three results are linear in `gradient`.
+    split. With `context`, so can the sequence, as in `nn.attention`: if rows are split and key and
+    value are whole, their gradients are Partial. In a ring, the gradients travel with their blocks.
+    All three results are linear in `gradient`.
 
     ```mlir
     %dq, %dk, %dv = nn.attention_gradient causal %q, %k, %v gradient %g scale 0.125
@@ -57,17 +59,59 @@ def NN_AttentionGradientOp : NN_RuleOp<"attention_gradient", "getAttentionGradie
   }];
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value,
                    NN_FloatTensor:$gradient,
-                       Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal);
+                       Optional<NN_Tensor>:$mask, F64Attr:$scale, UnitProp:$causal,
+                       OptionalAttr<NN_ContextMethodAttr>:$context_method);
   let results = (outs NN_FloatTensor:$query_gradient, NN_FloatTensor:$key_gradient,
                  NN_FloatTensor:$value_gradient);
   let assemblyFormat = [{
     (`causal` $causal^)? $query `,` $key `,` $value `gradient` $gradient (`mask` $mask^)? `scale`
-    $scale attr-dict
+    $scale (`context` custom<ContextMethod>($context_method)^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::tp::ShardingRule getAttentionGradientRule();
+    /// Builds the formulas as nn ops, which hold the scores of all rows. Returns the results.
+    ::llvm::SmallVector<::mlir::Value> decompose(::mlir::ImplicitLocOpBuilder &builder);
+  }];
+}
+
+def NN_AttentionBlockGradientOp : NN_RuleOp<"attention_block_gradient",
+    "getAttentionGradientRule()", [NN_InferType, AttrSizedOperandSegments], differentiable = 0> {
+  let summary = "The part of attention's gradients that a block of the keys and values has";
+  let description = [{
+    The formulas of `nn.attention_gradient` for some of the keys and values. The probabilities are
+    those of all of them: `p = exp(query · keyᵀ * scale + mask - lse)`, with the log-sum-exp of all
+    scores of the row. `delta` is the row's sum `Σ p * w`, which is that of `gradient * result`
+    (Dao, FlashAttention-2). The query's gradient is the sum of what the blocks give. With an
+    `offset`, rows see the columns that they see in `nn.attention_block`.
+
+    ```mlir
+    %dq, %dk, %dv = nn.attention_block_gradient %q, %k, %v gradient %g lse %l delta %d offset %o
+        scale 0.125
+       : (tensor<2x4x16x32xf32>, tensor<2x4x16x32xf32>, tensor<2x4x16x32xf32>,
+          tensor<2x4x16x32xf32>, tensor<2x4x16x1xf32>, tensor<2x4x16x1xf32>, tensor<i64>)
+      -> (tensor<2x4x16x32xf32>, tensor<2x4x16x32xf32>, tensor<2x4x16x32xf32>)
+    ```
+
+    **Constraints:** (C1) query, key, value, mask, lse and offset as in `nn.attention_block`, gradient
+    of its result's type, delta of lse's; (C2) the results are those of `nn.attention_gradient`.
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key, NN_FloatTensor:$value,
+                       NN_FloatTensor:$gradient, NN_FloatTensor:$lse, NN_FloatTensor:$delta,
+                       Optional<NN_Tensor>:$mask, Optional<0DTensorOf<[I64]>>:$offset,
+                       F64Attr:$scale);
+  let results = (outs NN_FloatTensor:$query_gradient, NN_FloatTensor:$key_gradient,
+                 NN_FloatTensor:$value_gradient);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `gradient` $gradient `lse` $lse `delta` $delta (`mask` $mask^)?
+    (`offset` $offset^)? `scale` $scale attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::tp::ShardingRule getAttentionGradientRule();
+    bool getCausal() { return getOffset() != nullptr; }
     /// Builds the formulas as nn ops, which hold the scores of all rows. Returns the results.
     ::llvm::SmallVector<::mlir::Value> decompose(::mlir::ImplicitLocOpBuilder &builder);
   }];

@@ -28,6 +28,7 @@ def TP_Dialect : Dialect {
     | `tp.global_type` | per-rank function arguments and results, `nn.parameter` | the type before partitioning | `tp-partition` | `tp-report`, `tp-verify-spmd`, `tp-create-entry-point` |
     | `tp.open` | function arguments and results without `tp.sharding` | the propagation chooses the placement instead of replicating the value | the model's author | `tp-propagate`, which removes it |
     | `tp.batch` | function arguments with `tp.sharding` | the mesh dimensions over which the sharding splits the batch, such as `["dp"]`; each op that depends on the batch is split along it | `tp-apply-plan` | `tp-propagate`, which removes it |
+    | `tp.sequence` | function arguments with `tp.sharding` | the same for the sequence of context parallelism | `tp-apply-plan` | `tp-propagate`, which removes it |
     | `tp.name` | function arguments and results | the name that users know the tensor by | importers, `tp-add-loss`, `tp-grad` | reports, `tp-create-entry-point` |
     | `tp.symbolic_shape` | function arguments and results | the sizes of the global tensor as the model knows them: numbers, and expressions of the symbols that became numbers, such as `["1", "s0", "2*s0+1"]` | importers | `tp-create-entry-point`, for the padding of inputs |
     | `tp.loss` | a function result; a function argument | the loss of a training step; its target | `tp-add-loss` | `tp-grad`, which removes it from arguments |

@@ -18,4 +18,14 @@ def TP_ReductionKind : I32EnumAttr<"ReductionKind",
   let genSpecializedAttr = 0;
 }
 
+def TP_ContextMethod : I32EnumAttr<"ContextMethod",
+    "how attention communicates when the sequence is split", [
+      I32EnumAttrCase<"Cheapest", 0, "cheapest">,
+      I32EnumAttrCase<"AllGather", 1, "all_gather">,
+      I32EnumAttrCase<"AllToAll", 2, "all_to_all">,
+      I32EnumAttrCase<"Ring", 3, "ring">,
+    ]> {
+  let cppNamespace = "::mlir::tp";
+}
+
 #endif // TP_DIALECT_TP_TPENUMS_TD

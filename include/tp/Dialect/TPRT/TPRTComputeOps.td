@@ -61,9 +61,9 @@ def TPRT_GemmOp : TPRT_Op<"gemm", [
   let hasVerifier = 1;
 }
 
-class TPRT_AttentionBase<string mnemonic>
+class TPRT_AttentionBase<string mnemonic, list<Trait> traits = []>
     : TPRT_DestinationOp<mnemonic, "false", "Equivalent",
-                         [DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>]> {
+                         [DeclareOpInterfaceMethods<TPRT_LibraryCallInterface>] # traits> {
   let hasVerifier = 1;
   code commonDeclaration = [{
     /// The map of operand `number`.
@@ -170,6 +170,107 @@ def TPRT_AttentionGradientOp : TPRT_AttentionBase<"attention_gradient"> {
     type($results)^)?
   }];
   let extraClassDeclaration = commonDeclaration # [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - 3, 3);
+    }
+  }];
+}
+
+def TPRT_AttentionBlockOp
+    : TPRT_AttentionBase<"attention_block", [AttrSizedOperandSegments]> {
+  let summary = "Batched attention to a block of the keys, with its log-sum-exp";
+  let description = [{
+    `tprt.attention`, and the logarithm of the sum of the exponentials of each row's scores, which is
+    f32 for f16 and bf16. With an `offset`, an i64, row i sees the columns up to i + offset;
+    `nn.attention_block` has the formulas. The maps are those of `tprt.attention`, of the offset, which
+    no loop indexes, and of `lse`, which is indexed by rows and all batches.
+
+    ```mlir
+    #q = affine_map<(b, h, t, s, d, e) -> (b, t, h, d)>
+    #k = affine_map<(b, h, t, s, d, e) -> (b, s, h, d)>
+    #v = affine_map<(b, h, t, s, d, e) -> (b, s, h, e)>
+    #o = affine_map<(b, h, t, s, d, e) -> (b, t, h, e)>
+    #n = affine_map<(b, h, t, s, d, e) -> ()>
+    #l = affine_map<(b, h, t, s, d, e) -> (b, h, t)>
+    %r:2 = tprt.attention_block %q, %k, %v offset %n into %init, %sums scale 0.125
+        maps [#q, #k, #v, #n, #o, #l]
+      : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32> offset tensor<i64>
+        into tensor<2x64x12x32xf32>, tensor<2x12x64xf32>
+      -> tensor<2x64x12x32xf32>, tensor<2x12x64xf32>
+    ```
+
+    **Constraints:** (C1) to (C3) of `tprt.attention`; lse is f32, or f64 for f64.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query,
+                       Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+                       Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
+                       Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
+                       Arg<Optional<TPRT_Buffer>, "the rows' position", [MemRead]>:$offset,
+                       Arg<TPRT_Buffer, "where the result goes", [MemWrite]>:$output,
+                       Arg<TPRT_Buffer, "where the log-sum-exps go", [MemWrite]>:$lse,
+                       F64Attr:$scale,
+                       AffineMapArrayAttr:$maps);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`offset` $offset^)? `into` $output `,` $lse
+    `scale` $scale `maps` $maps attr-dict
+    `:` type($query) `,` type($key) `,` type($value) (`mask` type($mask)^)?
+    (`offset` type($offset)^)? `into` type($output) `,` type($lse) (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = commonDeclaration # [{
+    bool getCausal() { return getOffset() != nullptr; }
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - 2, 2);
+    }
+  }];
+}
+
+def TPRT_AttentionBlockGradientOp
+    : TPRT_AttentionBase<"attention_block_gradient", [AttrSizedOperandSegments]> {
+  let summary = "The part of batched attention's gradients that a block of the keys has";
+  let description = [{
+    `tprt.attention_gradient` for a block of the keys and values, from the log-sum-exp of all of each
+    row's scores, and from `delta`, the sum of its probabilities times their gradients;
+    `nn.attention_block_gradient` has the formulas. `lse` and `delta` are indexed by rows and all
+    batches, the offset by no loop, all other operands as in `tprt.attention_gradient`.
+
+    ```mlir
+    %r:3 = tprt.attention_block_gradient %q, %k, %v gradient %g lse %l delta %d offset %n
+        into %dq, %dk, %dv scale 0.125 maps [#q, #k, #v, #o, #l, #l, #n, #q, #k, #v]
+      : tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>
+        gradient tensor<2x64x12x32xf32> lse tensor<2x12x64xf32> delta tensor<2x12x64xf32>
+        offset tensor<i64>
+        into tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>
+      -> tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>, tensor<2x64x12x32xf32>
+    ```
+
+    **Constraints:** (C1) to (C4) of `tprt.attention_gradient`; lse and delta are f32, or f64 for f64.
+  }];
+  let arguments = (ins Arg<TPRT_Buffer, "the queries", [MemRead]>:$query,
+                       Arg<TPRT_Buffer, "the keys", [MemRead]>:$key,
+                       Arg<TPRT_Buffer, "the values", [MemRead]>:$value,
+                       Arg<TPRT_Buffer, "the gradient of attention's output", [MemRead]>:$gradient,
+                       Arg<TPRT_Buffer, "the rows' log-sum-exps", [MemRead]>:$lse,
+                       Arg<TPRT_Buffer, "the rows' sums", [MemRead]>:$delta,
+                       Arg<Optional<TPRT_Buffer>, "added to the scores", [MemRead]>:$mask,
+                       Arg<Optional<TPRT_Buffer>, "the rows' position", [MemRead]>:$offset,
+                       Arg<TPRT_Buffer, "where the queries' gradient goes",
+                           [MemWrite]>:$query_gradient,
+                       Arg<TPRT_Buffer, "where the keys' gradient goes", [MemWrite]>:$key_gradient,
+                       Arg<TPRT_Buffer, "where the values' gradient goes",
+                           [MemWrite]>:$value_gradient,
+                       F64Attr:$scale,
+                       AffineMapArrayAttr:$maps);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `gradient` $gradient `lse` $lse `delta` $delta (`mask` $mask^)?
+    (`offset` $offset^)? `into` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale
+    `maps` $maps attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `gradient` type($gradient) `lse` type($lse)
+    `delta` type($delta) (`mask` type($mask)^)? (`offset` type($offset)^)?
+    `into` type($query_gradient) `,` type($key_gradient) `,` type($value_gradient) (`->`
+    type($results)^)?
+  }];
+  let extraClassDeclaration = commonDeclaration # [{
+    bool getCausal() { return getOffset() != nullptr; }
     ::mlir::MutableOperandRange getDpsInitsMutable() {
       return ::mlir::MutableOperandRange(getOperation(), getNumOperands() - 3, 3);
     }

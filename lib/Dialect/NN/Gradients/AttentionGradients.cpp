@@ -10,14 +10,14 @@ using namespace mlir::nn::expr;
 using tp::GradientBuilder;
 
 namespace {
-/// The formulas of nn.attention_gradient, and the mask's gradient, in nn ops.
-/// Query heads that share a key head form a separate dimension: query (b…, h,
-/// g, t, d), key (b…, h, 1, s, d), value (b…, h, 1, s, e).
-class Decomposition {
+/// The scores of attention in nn ops. Query heads that share a key head form a
+/// separate dimension: query (b…, h, g, t, d), key (b…, h, 1, s, d), value (b…,
+/// h, 1, s, e).
+class Scores {
 public:
   template <typename OpT>
-  Decomposition(ImplicitLocOpBuilder &b, OpT op, Value gradient)
-      : b(b), mask(op.getMask()), causal(op.getCausal()),
+  Scores(ImplicitLocOpBuilder &b, OpT op)
+      : b(b), mask(op.getMask()), causal(op.getCausal()), offset(getOffset(op)),
         rank(op.getQuery().getType().getRank()) {
     auto type = op.getQuery().getType();
     auto keyType = op.getKey().getType();
@@ -26,40 +26,18 @@ public:
     query = splitHeads(op.getQuery());
     key = addGroup(op.getKey());
     value = addGroup(op.getValue());
-    g = splitHeads(gradient);
     element = type.getElementType();
     wide = getWideElement(element);
     scale = op.getScale().convertToDouble();
 
-    Value scores = castTo(b, matmul(b, query, transposeLast(b, key)), wide);
+    scores = castTo(b, matmul(b, query, transposeLast(b, key)), wide);
     scores = applyMask(mul(b, scores, scale));
-    int64_t last = typeOf(scores).getRank() - 1;
-    weights = safeSoftmax(b, scores, last);
-    Value dWeights = castTo(b, matmul(b, g, transposeLast(b, value)), wide);
-    Value sums = reduce(b, ReduceKind::Sum, mul(b, weights, dWeights), {last},
-                        /*keepdim=*/true);
-    dScores = mul(b, weights, sub(b, dWeights, sums));
+    last = typeOf(scores).getRank() - 1;
   }
 
-  Value getQueryGradient() {
-    return joinHeads(matmul(b, getNarrowScores(), key));
-  }
-  Value getKeyGradient() {
-    return joinHeads(matmul(b, transposeLast(b, getNarrowScores()), query));
-  }
-  Value getValueGradient() {
-    return joinHeads(
-        matmul(b, transposeLast(b, castTo(b, weights, element)), g));
-  }
-  Value getMaskGradient() {
-    return castTo(b, sumTo(b, joinHeads(dScores), typeOf(mask)), element);
-  }
-
-private:
+protected:
   bool isGrouped() const { return heads != keyHeads; }
   int64_t getGroup() const { return heads / keyHeads; }
-
-  Value getNarrowScores() { return castTo(b, mul(b, dScores, scale), element); }
 
   /// (b…, h * g, t, d) → (b…, h, g, t, d).
   Value splitHeads(Value x) {
@@ -107,17 +85,100 @@ private:
     auto shape = typeOf(scores).getShape().take_back(2);
     Value row = iota(b, {shape[0], 1}, 0, b.getI64Type());
     Value column = iota(b, {1, shape[1]}, 1, b.getI64Type());
+    if (offset)
+      row = add(b, row, offset);
     return select(b, compare(b, ComparePredicate::LE, column, row), scores,
                   lowest);
   }
 
+  template <typename OpT>
+  static Value getOffset(OpT) {
+    return {};
+  }
+  static Value getOffset(AttentionBlockOp op) { return op.getOffset(); }
+  static Value getOffset(AttentionBlockGradientOp op) { return op.getOffset(); }
+
   ImplicitLocOpBuilder &b;
   Value mask;
   bool causal;
-  int64_t rank, heads, keyHeads;
-  Value query, key, value, g; ///< heads split
+  Value offset; ///< null if there is none
+  int64_t rank, heads, keyHeads, last;
+  Value query, key, value; ///< heads split
   Type element, wide;
   double scale;
+  Value scores; ///< wide
+};
+
+/// The formulas of nn.attention_block.
+class BlockFormulas : Scores {
+public:
+  BlockFormulas(ImplicitLocOpBuilder &b, AttentionBlockOp op) : Scores(b, op) {}
+
+  SmallVector<Value> getResults() {
+    Value maximum = reduce(b, ReduceKind::Max, scores, {last},
+                           /*keepdim=*/true);
+    Value isSeen = compare(b, ComparePredicate::NE, maximum,
+                           -std::numeric_limits<double>::infinity());
+    maximum = keep(b, isSeen, maximum);
+    Value weights = expr::exp(b, sub(b, scores, maximum));
+    Value sum = reduce(b, ReduceKind::Sum, weights, {last}, /*keepdim=*/true);
+    Value divisor = select(b, isSeen, sum, constantLike(b, sum, 1));
+    Value result = matmul(b, div(b, weights, divisor), castTo(b, value, wide));
+    return {joinHeads(castTo(b, result, element)),
+            joinHeads(add(b, maximum, unary<LogOp>(b, sum)))};
+  }
+};
+
+/// The formulas of nn.attention_gradient and nn.attention_block_gradient, and
+/// the mask's gradient.
+class Decomposition : Scores {
+public:
+  template <typename OpT>
+  Decomposition(ImplicitLocOpBuilder &b, OpT op, Value gradient)
+      : Scores(b, op) {
+    weights = safeSoftmax(b, scores, last);
+    addGradient(gradient, [&](Value dWeights) {
+      return reduce(b, ReduceKind::Sum, mul(b, weights, dWeights), {last},
+                    /*keepdim=*/true);
+    });
+  }
+
+  Decomposition(ImplicitLocOpBuilder &b, AttentionBlockGradientOp op)
+      : Scores(b, op) {
+    Value lse = splitHeads(op.getLse());
+    Value isSeen = compare(b, ComparePredicate::NE, lse,
+                           -std::numeric_limits<double>::infinity());
+    weights = expr::exp(b, sub(b, scores, keep(b, isSeen, lse)));
+    addGradient(op.getGradient(),
+                [&](Value) { return splitHeads(op.getDelta()); });
+  }
+
+  Value getQueryGradient() {
+    return joinHeads(matmul(b, getNarrowScores(), key));
+  }
+  Value getKeyGradient() {
+    return joinHeads(matmul(b, transposeLast(b, getNarrowScores()), query));
+  }
+  Value getValueGradient() {
+    return joinHeads(
+        matmul(b, transposeLast(b, castTo(b, weights, element)), g));
+  }
+  Value getMaskGradient() {
+    return castTo(b, sumTo(b, joinHeads(dScores), typeOf(mask)), element);
+  }
+
+private:
+  /// `getSums` gives the sums of a row's probabilities times their gradients.
+  template <typename GetSums>
+  void addGradient(Value gradient, GetSums getSums) {
+    g = splitHeads(gradient);
+    Value dWeights = castTo(b, matmul(b, g, transposeLast(b, value)), wide);
+    dScores = mul(b, weights, sub(b, dWeights, getSums(dWeights)));
+  }
+
+  Value getNarrowScores() { return castTo(b, mul(b, dScores, scale), element); }
+
+  Value g;                ///< heads split
   Value weights, dScores; ///< wide
 };
 
@@ -146,9 +207,9 @@ void AttentionOp::buildGradient(GradientBuilder &b) {
                  formulas.getValueGradient()};
     b.setGradient(3, formulas.getMaskGradient());
   } else {
-    auto op = AttentionGradientOp::create(b, getQuery(), getKey(), getValue(),
-                                          b.getGradient(), getMask(),
-                                          getScaleAttr(), getCausal());
+    auto op = AttentionGradientOp::create(
+        b, getQuery(), getKey(), getValue(), b.getGradient(), getMask(),
+        getScaleAttr(), getCausal(), getContextMethodAttr());
     gradients = op->getResults();
   }
   for (auto [i, gradient] : llvm::enumerate(gradients))
@@ -160,4 +221,15 @@ SmallVector<Value> AttentionGradientOp::decompose(ImplicitLocOpBuilder &b) {
   Decomposition formulas(b, *this, getGradient());
   return {formulas.getQueryGradient(), formulas.getKeyGradient(),
           formulas.getValueGradient()};
+}
+
+SmallVector<Value>
+AttentionBlockGradientOp::decompose(ImplicitLocOpBuilder &b) {
+  Decomposition formulas(b, *this);
+  return {formulas.getQueryGradient(), formulas.getKeyGradient(),
+          formulas.getValueGradient()};
+}
+
+SmallVector<Value> AttentionBlockOp::decompose(ImplicitLocOpBuilder &b) {
+  return BlockFormulas(b, *this).getResults();
 }
