@@ -35,6 +35,7 @@ private:
     parameters.clear();
     trained.clear();
     sums.clear();
+    sumOf.clear();
     totalLoss = stepParameter = {};
     stream = numBatches = 0;
     if (failed(run()))
@@ -63,6 +64,8 @@ private:
       return failure();
     // With one op per parameter, its gradients are added up in a fixed order.
     shareParameters(getBlock(), /*onlyFsdp=*/false);
+    if (getPipeline(getOperation()))
+      separateStages();
     for (auto op : getBlock().getOps<nn::ParameterOp>())
       parameters[op.getFqnAttr()].push_back(op);
     if (failed(checkPatterns(config, modules,
@@ -122,6 +125,24 @@ private:
                           ShardingAttr::get(&getContext(), mesh, dims, {}));
   }
 
+  /// Gives each stage of a pipeline that reads a parameter an op of its own, so
+  /// that it adds up its gradients of all batches before stages exchange them.
+  void separateStages() {
+    for (auto op :
+         llvm::make_early_inc_range(getBlock().getOps<nn::ParameterOp>())) {
+      llvm::MapVector<Attribute, SmallVector<OpOperand *>> uses;
+      for (OpOperand &use : op.getResult().getUses())
+        uses[use.getOwner()->getAttr(kStageAttr)].push_back(&use);
+      OpBuilder builder(op->getContext());
+      builder.setInsertionPointAfter(op);
+      for (auto &[stage, own] : llvm::drop_begin(uses)) {
+        Operation *copy = builder.clone(*op);
+        for (OpOperand *use : own)
+          use->set(copy->getResult(0));
+      }
+    }
+  }
+
   bool isTrained(StringAttr fqn, MutableArrayRef<nn::ParameterOp> ops) {
     return isa<FloatType>(ops.front().getType().getElementType()) &&
            !matchesAny(config.frozen, fqn) &&
@@ -169,6 +190,12 @@ private:
             })))
       return failure();
     ImplicitLocOpBuilder b(function.getLoc(), OpBuilder(getReturn()));
+    for (auto &[fqn, ops] : trained)
+      for (nn::ParameterOp op : ops)
+        if (Value own = sumOf.lookup(op)) {
+          Value &sum = sums[fqn];
+          sum = sum ? add(b, sum, own) : own;
+        }
     if (count > 1) {
       double share = 1.0 / static_cast<double>(count);
       totalLoss = mul(b, totalLoss, share);
@@ -228,7 +255,7 @@ private:
     for (auto &[fqn, ops] : trained)
       for (nn::ParameterOp op : ops)
         if (Value gradient = gradients.of.lookup(op))
-          addTo(sums[fqn], gradient);
+          addTo(sumOf[op], gradient);
     return success();
   }
 
@@ -343,7 +370,9 @@ private:
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
   /// The parameters that aren't frozen.
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> trained;
-  /// The sum of each parameter's gradients so far, and of the loss.
+  /// The sum of the gradients so far, by the op that reads the parameter.
+  DenseMap<Operation *, Value> sumOf;
+  /// The sum of each parameter's gradients, and of the loss.
   llvm::MapVector<StringAttr, Value> sums;
   Value totalLoss;
   int64_t stream = 0, numBatches = 0;

@@ -20,6 +20,7 @@ from torch import nn
 
 import training
 from ops import get_tool
+from sampling import take
 from training import Case, run
 
 
@@ -216,9 +217,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="keep all files here")
     options = parser.parse_args()
     failures = proven = count = 0
-    for case in get_cases():
-        if options.filter not in case.name:
-            continue
+    for case in take(case for case in get_cases() if options.filter in case.name):
         # Inference has neither accumulation nor dropout.
         checks = [("inference", check_inference)] * ("accumulate" not in case.train)
         for kind, check in checks + [("training", check_training)] * (not options.inference):
