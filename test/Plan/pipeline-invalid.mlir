@@ -9,6 +9,7 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/one.yaml -o %t/out.mlir 2>&1 | FileCheck %t/one.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/order.yaml -o %t/out.mlir 2>&1 | FileCheck %t/order.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/context.yaml -o %t/out.mlir 2>&1 | FileCheck %t/context.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/branch.mlir --tp-apply-plan=plan=%t/branch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/branch.yaml --implicit-check-not=error:
 
 //--- keys.yaml
@@ -71,6 +72,12 @@ mesh: {pp: 3}
 # CHECK: :[[#@LINE+2]]:31: error: the model runs 'net1' before 'net2', so its stage can't come after that one; list the modules in the order in which the model runs them
 # CHECK: :[[#@LINE+1]]:25: note: 'net2' is here
 pipeline: {pp: {split: [net2, net1]}}
+
+//--- context.yaml
+mesh: {pp: 2}
+pipeline: {pp: {split: [net2]}}
+# CHECK: :[[#@LINE+1]]:20: error: 'pp' has the stages of a pipeline, so context_parallel can't split over it, too
+context_parallel: {pp: ring}
 
 //--- branch.yaml
 mesh: {pp: 2}

@@ -5,6 +5,7 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "tp/Dialect/TP/AxisParts.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Sharding/SplitInference.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -461,9 +462,12 @@ ArrayRef<SplitChoice> StrategySpace::getAllChoices(unsigned rule) {
   std::optional<std::vector<SplitChoice>> &all = rules[rule].allChoices;
   if (all)
     return *all;
+  // The ranks along a pipeline run other ops.
+  PipelineOp pipeline = getPipeline(mesh->getParentOfType<ModuleOp>());
   SmallVector<AxisRefAttr> axes;
   for (size_t i = 0, e = mesh.getNumAxes(); i < e; ++i)
-    if (mesh.getAxisSizes()[i] > 1)
+    if (mesh.getAxisSizes()[i] > 1 &&
+        (!pipeline || pipeline.getAxis() != mesh.getAxisName(i)))
       axes.push_back(AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(i)));
   all = getChoices(rule, axes);
   return *all;
