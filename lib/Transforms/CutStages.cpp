@@ -14,6 +14,7 @@
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Programs.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Sharding/Uniformity.h"
@@ -244,7 +245,7 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
             "only functions of one block can be cut into stages");
       if (whole->hasAttr(kStageAttr))
         return whole.emitError("is the program of a stage already");
-      if (failed(check(whole, numStages)))
+      if (failed(check(whole, axis.getName(), numStages)))
         return failure();
       StageAnalysis analysis(whole, pipeline, numStages);
       SmallVector<int64_t> ranks = getRanksOf(whole, mesh.getNumRanks());
@@ -296,8 +297,35 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
     return success();
   }
 
-  /// Whether the ops of `program` can be given to stages.
-  static LogicalResult check(func::FuncOp program, int64_t numStages) {
+  /// Whether `attr` names mesh dimension `axis`.
+  static bool names(Attribute attr, StringRef axis) {
+    bool found = false;
+    attr.walk([&](AxisRefAttr ref) { found |= ref.getName() == axis; });
+    return found;
+  }
+
+  /// Whether the ops of `program` can be given to the stages that the ranks
+  /// along `axis` run.
+  static LogicalResult check(func::FuncOp program, StringRef axis,
+                             int64_t numStages) {
+    for (unsigned i = 0; i < program.getNumArguments(); ++i)
+      if (ShardingAttr sharding = getArgSharding(program, i);
+          sharding && names(sharding, axis))
+        return program.emitError("argument ")
+               << i << " is split over '" << axis
+               << "', but the ranks along it run the stages of the pipeline";
+    WalkResult walked = program.getBody().walk([&](Operation *op) {
+      for (NamedAttribute attr : op->getAttrs())
+        if (names(attr.getValue(), axis)) {
+          op->emitError("'") << op->getName() << "' is over '" << axis
+                             << "', but the ranks along it run the stages of "
+                                "the pipeline";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return failure();
     for (Operation &op : program.getBody().front().without_terminator()) {
       if (op.getNumResults() == 0 && !isa<AssignOpInterface>(op))
         return op.emitError("'") << op.getName()

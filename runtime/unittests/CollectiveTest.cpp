@@ -534,6 +534,18 @@ TEST_P(CollectiveTest, Halo) {
   collectives.push_back(c);
 }
 
+/// The last rank receives what the first one sends; the others have nothing.
+TEST_P(CollectiveTest, Transfer) {
+  Collective c{.kind = CollectiveKind::Transfer, .dtype = GetParam().dtype};
+  c.groups = {firstRanks(worldSize)};
+  c.operandShapes.assign(worldSize, {0, 0});
+  c.resultShapes = c.operandShapes;
+  c.transfers.resize(worldSize);
+  c.operandShapes.front() = c.resultShapes.back() = {2, 3};
+  c.transfers.back() = {{0, {0, 0}, {0, 0}, {2, 3}}};
+  collectives.push_back(c);
+}
+
 static std::vector<Parameters> makeParameters() {
   std::vector<Parameters> parameters;
   for (const Backend *backend : getBackendsHere())

@@ -53,3 +53,22 @@ func.func @twice(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>, tp.sta
 func.func @twice_stage1(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 1>, tp.stage = 1 : i64, tp.stage_of = @twice} {
   return
 }
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+// expected-error@+1 {{argument 0 is split over 'pp', but the ranks along it run the stages of the pipeline}}
+func.func @argument(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{pp}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @slice(%x: tensor<4xf32>) -> tensor<2xf32> {
+  // expected-error@+1 {{'tp.local_slice' is over 'pp', but the ranks along it run the stages of the pipeline}}
+  %0 = tp.local_slice %x dim 0 over @mesh {pp} : tensor<4xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -610,6 +610,14 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
 
     Fails at the first collective for which this can't be proven, and names both ops. The program
     isn't changed.
+
+    The programs of a pipeline's stages issue different collectives. The ranks of each stage are
+    proven like all ranks of another program. Collectives of a stage must not be over the pipeline's
+    mesh dimension; only `tp.transfer` connects stages. The n-th transfer from one stage to another
+    must have the same type in both programs. The pass then runs the stages' transfers against each
+    other, a transfer being over when both of its stages have started it. If all stages get to their
+    ends in one order of steps, they do in every order. If not, the error shows what each stage waits
+    for.
   }];
   let statistics = [
     Statistic<"numProven", "proven", "Collectives that all ranks are proven to issue alike">,
