@@ -188,6 +188,16 @@ LogicalResult plan::findSequence(ModuleOp model, CheckedPlan &plan) {
     return emitError(context.loc)
            << "no input has a sequence: each has fewer than two dimensions; "
               "name the dimension with inputs, such as inputs: {ids: 0}";
+  for (auto [input, dim] : plan.sequenceDims) {
+    auto batch = plan.batchDims.find(input);
+    if (batch != plan.batchDims.end() && batch->second == dim)
+      return emitError(context.loc)
+             << "dimension " << dim << " of argument "
+             << cast<BlockArgument>(input).getArgNumber()
+             << " would be both the batch and the sequence; name the "
+                "sequence's dimension with inputs, such as inputs: {ids: "
+             << (dim == 0 ? 1 : 0) << "}";
+  }
   auto [input, dim] = *plan.sequenceDims.begin();
   return checkContext(model, plan,
                       cast<RankedTensorType>(input.getType()).getDimSize(dim));

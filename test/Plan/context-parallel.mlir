@@ -16,6 +16,7 @@
 // RUN: not tp-opt %t/cross.mlir --tp-apply-plan=plan=%t/ring-keys.yaml -o %t/out.mlir 2>&1 | FileCheck %t/ring-keys.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/flat.mlir --tp-apply-plan=plan=%t/no-sequence.yaml -o %t/out.mlir 2>&1 | FileCheck %t/no-sequence.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/decoder.mlir --tp-apply-plan=plan=%t/inputs.yaml -o %t/out.mlir 2>&1 | FileCheck %t/inputs.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/short.mlir --tp-apply-plan=plan=%t/batch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/batch.yaml --implicit-check-not=error:
 // RUN: not ls %t/out.mlir
 
 //--- decoder.mlir
@@ -134,6 +135,13 @@ context_parallel: {cp: ring}
 //--- no-sequence.yaml
 mesh: {cp: 2}
 # CHECK: :[[#@LINE+1]]:20: error: no input has a sequence: each has fewer than two dimensions; name the dimension with inputs, such as inputs: {ids: 0}
+context_parallel: {cp: all_gather}
+
+//--- batch.yaml
+mesh: {dp: 2, cp: 2}
+data_parallel: {dp: ddp}
+batch: {x: 1}
+# CHECK: :[[#@LINE+1]]:20: error: dimension 1 of argument 0 would be both the batch and the sequence; name the sequence's dimension with inputs, such as inputs: {ids: 0}
 context_parallel: {cp: all_gather}
 
 //--- inputs.yaml

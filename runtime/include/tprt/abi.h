@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TPRT_ABI_VERSION 7
+#define TPRT_ABI_VERSION 8
 
 /// The value of "schema" in a manifest.
 #define TPRT_MANIFEST_SCHEMA 5

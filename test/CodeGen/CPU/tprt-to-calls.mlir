@@ -19,11 +19,13 @@
 #k = affine_map<(t, s, d, e) -> (s, d)>
 #v = affine_map<(t, s, d, e) -> (s, e)>
 #o = affine_map<(t, s, d, e) -> (e, t)>
+#n = affine_map<(t, s, d, e) -> ()>
+#l = affine_map<(t, s, d, e) -> (t)>
 
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: %[[CTX:.+]]: !llvm.ptr {tprt.role = "context"}, %[[IDS:[^:]+]]: memref<2x3xi64>
 // CHECK-SAME: -> i32
-func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>, %o: memref<4x8xf32>) {
+func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>, %c: memref<8x16xf32>, %o: memref<4x8xf32>, %n: memref<i64>, %l: memref<8xf32>) {
   // The last index is looked at first, so that the first bad one is what stays.
   // CHECK: %[[BAD:.+]]:2 = scf.for
   // CHECK: scf.for
@@ -60,6 +62,15 @@ func.func @main(%ids: memref<2x3xi64>, %a: memref<8x4xf32>, %b: memref<16x4xf32>
   // CHECK: call @tprt_attention_gradient(%[[CTX]],
   tprt.attention_gradient %a, %b, %b gradient %o into %a, %b, %b scale 0.5 maps [#q, #k, #v, #o, #q, #k, #v]
     : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> gradient memref<4x8xf32>
+      into memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32>
+  // Of a block, the log-sum-exp; the offset's address is null unless the attention is causal.
+  // CHECK: call @tprt_attention_block(%[[CTX]],
+  tprt.attention_block %a, %b, %b offset %n into %o, %l scale 0.5 maps [#q, #k, #v, #n, #o, #l]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> offset memref<i64> into memref<4x8xf32>, memref<8xf32>
+  // CHECK: call @tprt_attention_block_gradient(%[[CTX]],
+  tprt.attention_block_gradient %a, %b, %b gradient %o lse %l delta %l into %a, %b, %b scale 0.5
+      maps [#q, #k, #v, #o, #l, #l, #q, #k, #v]
+    : memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32> gradient memref<4x8xf32> lse memref<8xf32> delta memref<8xf32>
       into memref<8x4xf32>, memref<16x4xf32>, memref<16x4xf32>
   // CHECK: ^[[EXIT]](%[[STATUS:.+]]: i32):
   // CHECK: return %[[STATUS]] : i32

@@ -20,7 +20,7 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 TOY = os.path.join(SOURCE, "unittests", "Inputs")
 
 
-def container(manifest, shared_object, abi=7):
+def container(manifest, shared_object, abi=8):
     text = json.dumps(manifest).encode()
     crc = zlib.crc32(text + shared_object)
     header = b"TPMLIRX\0" + struct.pack("<IIQQII", abi, 0, len(text),
