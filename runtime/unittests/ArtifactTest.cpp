@@ -56,7 +56,7 @@ TEST(Container, ErrorsNameTheField) {
   };
   EXPECT_EQ(errorWith(0, 'X'), "'m.tpx' is not an artifact of tp-compile");
   EXPECT_TRUE(contains(errorWith(8, 1), "has artifact version 1, this runtime "
-                                        "reads version 7"));
+                                        "reads version 8"));
   EXPECT_TRUE(contains(errorWith(12, 1), "reserved fields are not zero"));
   EXPECT_TRUE(contains(errorWith(16, 1), "truncated or corrupt: 5 bytes"));
   EXPECT_TRUE(contains(errorWith(23, '\xff'), "truncated or corrupt"));
