@@ -268,13 +268,11 @@ void commit(std::vector<OutputFile> &files) {
     file.commit();
 }
 
-/// The files that `options` names as inputs, but for weights and state. An input
-/// may be NAME=FILE.
-static std::vector<std::string> listInputs(const Options &options) {
-  std::vector<std::string> paths = {options.program, options.machine,
-                                    options.generation.tokenizer};
-  for (const auto *list : {&options.inputs, &options.expected,
-                           &options.training.data, &options.generation.prompts})
+/// The paths in options whose values may be NAME=FILE.
+static std::vector<std::string>
+listFiles(std::initializer_list<const std::vector<std::string> *> lists) {
+  std::vector<std::string> paths;
+  for (const auto *list : lists)
     for (const std::string &text : *list) {
       paths.push_back(text);
       paths.push_back(text.substr(text.find('=') + 1)); // npos + 1 is 0
@@ -282,6 +280,7 @@ static std::vector<std::string> listInputs(const Options &options) {
   return paths;
 }
 
+/// The weights' files, and the state's.
 static std::vector<std::string> listWeights(const Options &options) {
   std::vector<std::string> paths = {options.weights, options.stateIn};
   if (!options.weights.empty()) {
@@ -297,21 +296,29 @@ static std::vector<std::string> listWeights(const Options &options) {
 
 void checkAreNoInputs(const Options &options,
                       std::span<const std::string> paths) {
-  const std::vector<std::string> inputs = listInputs(options),
+  std::vector<std::string> others = listFiles(
+      {&options.expected, &options.training.data, &options.generation.prompts});
+  others.insert(others.end(), {options.program, options.machine,
+                               options.generation.tokenizer});
+  const std::vector<std::string> inputs = listFiles({&options.inputs}),
+                                 outputs = listFiles({&options.outputs}),
                                  weights = listWeights(options);
   const std::string &resume = options.training.resume;
   for (const std::string &path : paths) {
     std::error_code error;
-    auto isSame = [&](const std::string &input) {
-      return std::filesystem::equivalent(input, path, error);
+    auto isIn = [&](const std::vector<std::string> &files) {
+      return std::any_of(files.begin(), files.end(), [&](const auto &file) {
+        return std::filesystem::equivalent(file, path, error);
+      });
     };
     std::filesystem::path place = std::filesystem::canonical(path, error);
     bool isInCheckpoint =
         resume != "auto" && resume != "never" &&
         std::filesystem::equivalent(place.parent_path(), resume, error);
-    bool mayReplace = path == options.outputWeights || path == options.stateOut;
-    if (isInCheckpoint || std::any_of(inputs.begin(), inputs.end(), isSame) ||
-        (!mayReplace && std::any_of(weights.begin(), weights.end(), isSame)))
+    bool isOutput = std::count(outputs.begin(), outputs.end(), path) > 0;
+    bool isWeights = path == options.outputWeights || path == options.stateOut;
+    if (isInCheckpoint || isIn(others) || (!isOutput && isIn(inputs)) ||
+        (!isWeights && isIn(weights)))
       throw inputError("'" + path +
                        "' is an input of this command, so no output can be "
                        "written there; give another path");

@@ -79,8 +79,9 @@ struct Options {
   GenerationArguments generation;
 };
 
-/// Fails if one of `paths` is a file that the command reads. Weights and a state
-/// may be written to where they come from: the new file replaces the old one.
+/// Fails if one of the outputs' `paths` is a file that the command reads. What is
+/// of the same kind may replace its input, which the run has read before: an
+/// output an input, and weights or a state those that it starts from.
 void checkAreNoInputs(const Options &options,
                       std::span<const std::string> paths);
 
