@@ -10,14 +10,22 @@ import tempfile
 
 def write_file(path: pathlib.Path, text: str) -> None:
     """Writes a file aside, and gives it its name when it is on the disk. What isn't a file, such as a device, is written to; a
-    link stays one."""
-    if path.exists() and not path.is_file():
-        path.write_text(text, encoding="utf-8")
-        return
-    path = pathlib.Path(os.path.realpath(path))
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f"{path.name}.") as folder:
-        aside = pathlib.Path(folder, path.name)
-        with aside.open("w", encoding="utf-8") as file:
+    link stays one.
+
+    :raises OSError: it can't be written. The error has the name `path`."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        else:
+            _replace(pathlib.Path(os.path.realpath(path)), text)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _replace(path: pathlib.Path, text: str) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".tp-mlir-") as folder:
+        aside = pathlib.Path(folder, "file")
+        with aside.open("w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
