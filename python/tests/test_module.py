@@ -241,6 +241,11 @@ class Models(unittest.TestCase):
             self.assertEqual(type(found), type(expected))
             compare(self, found.logits, expected.logits)
             self.assertEqual(model.report.count(), {"all_reduce": 5, "all_gather": 1})
+            with self.assertRaisesRegex(tp.UnsupportedError, "the argument past_key_values is a DynamicCache.*use_cache=False"):
+                model(input_ids=ids, past_key_values=expected.past_key_values)
+            with self.assertRaisesRegex(tp.UnsupportedError, "the argument past_key_values is a DynamicCache.*use_cache=False"):
+                model.generate(ids, max_new_tokens=2)
+            self.assertEqual(model.generate(ids, max_new_tokens=2, use_cache=False).shape, (2, 10))
             cached = model(input_ids=ids)
             compare(self, cached.past_key_values.layers[1].keys, expected.past_key_values.layers[1].keys)
 
