@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterator
 
 
 def write_file(path: pathlib.Path, text: str) -> None:
@@ -13,13 +15,20 @@ def write_file(path: pathlib.Path, text: str) -> None:
     link stays one.
 
     :raises OSError: it can't be written. The error has the name `path`."""
-    try:
+    with named_errors(path):
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8", errors="surrogateescape")
         else:
             _replace(pathlib.Path(os.path.realpath(path)), text)
+
+
+@contextlib.contextmanager
+def named_errors(path: pathlib.Path) -> Iterator[None]:
+    """Errors in it are about `path`, rather than about temporary files."""
+    try:
+        yield
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+        raise (OSError(error.errno, error.strerror, str(path)) if error.errno else error) from None
 
 
 def _replace(path: pathlib.Path, text: str) -> None:
