@@ -58,6 +58,13 @@ class Layers(MLP):
         return super().forward(x)
 
 
+class Batch:
+    """A container that takes tensors only."""
+
+    def __init__(self, x):
+        self.x, self.dtype = x, x.dtype
+
+
 class Observed(MLP):
     """Calls a function while it is exported."""
 
@@ -104,6 +111,28 @@ class Arguments(unittest.TestCase):
             found = parallelize(make(Named))(X)
             self.assertIsInstance(found, Pair)
             compare(found.second, make(MLP)(X) + 1)
+
+    def test_classes_that_take_tensors_only(self):
+        torch.utils._pytree.register_pytree_node(Batch, lambda batch: ([batch.x], None), lambda leaves, _: Batch(*leaves),
+                                                 serialized_type_name="test_changes.Batch", flatten_with_keys_fn=lambda batch: (
+                                                     [(torch.utils._pytree.GetAttrKey("x"), batch.x)], None))
+
+        class Unnamed:
+            pass
+
+        torch.utils._pytree.register_pytree_node(Unnamed, lambda _: ([X], None), lambda leaves, _: Unnamed())
+
+        class Batched(MLP):
+            def forward(self, scale, batch):
+                return super().forward(batch.x) * scale
+
+        with torch.no_grad():
+            module = parallelize(make(Batched))
+            for found in (module(X[:, :1], Batch(X)), module(batch=Batch(X), scale=X[:, :1])):
+                compare(found, make(MLP)(X) * X[:, :1])
+            with self.assertRaisesRegex(tp.CaptureError, "flatten_with_keys_fn"):
+                module(X[:, :1], Unnamed())
+        self.assertEqual(len(module.reports), 1)
 
     def test_arguments_that_cannot_be_hashed(self):
         class Sets(MLP):

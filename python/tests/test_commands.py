@@ -6,9 +6,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import stat
 import subprocess
 import sys
+import time
 import unittest
 import unittest.mock
 
@@ -24,6 +26,25 @@ except ImportError:
     torch = None
 
 STEPS = "import", "plan", "shard", "compile"
+
+
+def wait_until(condition):
+    begin = time.monotonic()
+    while not condition():
+        if time.monotonic() - begin > 60:
+            raise TimeoutError
+        time.sleep(0.05)
+
+
+def list_children(process):
+    return [int(child) for path in pathlib.Path(f"/proc/{process}/task").glob("*/children") for child in path.read_text().split()]
+
+
+def is_running(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 class Commands(unittest.TestCase):
@@ -66,7 +87,9 @@ class Commands(unittest.TestCase):
         out, _ = self.check("--help")
         for name in ("run", "train", "plan", "report", "explain", "compile"):
             self.assertIn(f"\n  {name} ", out)
-            self.assertIn("--plan FILE", self.check(name, "--help")[0])
+            help_text = self.check(name, "--help")[0]
+            self.assertIn("--ranks N", help_text)
+            self.assertEqual("--plan FILE" in help_text, name != "plan")
 
     @unittest.skipUnless(torch, "PyTorch isn't installed")
     def test_runs_a_model(self):
@@ -184,6 +207,122 @@ class Commands(unittest.TestCase):
         self.assertEqual(caught.exception.code, 128 + 9)
         self.assertIn("tp-opt was ended by SIGKILL", (self.folder / "messages").read_text())
 
+    def test_a_command_that_is_killed_ends_its_tool(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number):
+                os.mkfifo(self.folder / "slow.yaml")  # the tool waits for a writer
+                process = self.start("report", "mlp.mlir", "--plan", "slow.yaml")
+                record = self.folder / "mlp.tp/steps.json"
+                wait_until(lambda: record.exists() and "shard" in record.read_text() and list_children(process.pid))
+                (tool,) = list_children(process.pid)
+                process.send_signal(number)
+                process.communicate(timeout=60)
+                wait_until(lambda: not is_running(tool))
+                # The next command has the folder.
+                (self.folder / "slow.yaml").unlink()
+                self.check("report", "mlp.mlir", "--plan", "plan.yaml")
+
+    def test_a_tool_has_the_lock(self):
+        made = steps.Steps(self.folder / "mlp.tp", is_quiet=True)
+        with made.lock(), unittest.mock.patch.object(tools, "get_command", lambda _: ["sh", "-c", "sleep 2 >/dev/null 2>&1 &"]):
+            made.run("plan", "tp-opt", [], reads=[], writes=[], what="a plan")
+        begin = time.monotonic()
+        with steps.Steps(self.folder / "mlp.tp", is_quiet=True).lock():
+            self.assertGreater(time.monotonic() - begin, 0.5)
+
+    def test_a_result_that_has_changed_is_made_again(self):
+        command = "compile", "mlp.mlir", "--plan", "plan.yaml"
+        self.check(*command)
+        for name, expected in (("ranks.mlir", ["shard"]), ("report.json", ["shard"]), ("model.tpx", ["compile"])):
+            with self.subTest(name):
+                path = self.folder / "mlp.tp" / name
+                before = path.read_bytes()
+                path.write_bytes(before + b"\n")
+                self.assertEqual(self.list_steps(self.check(*command)[1]), expected)
+                self.assertEqual(path.read_bytes(), before)
+
+    def test_version(self):
+        out, _ = self.check("--version")
+        self.assertRegex(out, r"^tp-mlir \d+\.\d+\.\d+\n$")
+
+    def test_the_output_is_full_or_closed(self):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}
+        read, closed = os.pipe()
+        os.close(read)
+        with open("/dev/full", "w") as full, os.fdopen(closed, "w"):
+            for arguments in (("--help",), ("report", "--help"), ("report", "mlp.mlir", "--plan", "plan.yaml", "-q")):
+                for stdout, code, expected in ((full, 1, r"tp-mlir.*: error: .*No space left on device\n"), (closed, -signal.SIGPIPE, "")):
+                    for unbuffered in ("", "1"):
+                        with self.subTest(arguments, stdout=stdout, unbuffered=unbuffered):
+                            done = subprocess.run([sys.executable, "-m", "tp_mlir", *arguments], cwd=self.folder.name, text=True,
+                                                  env={**environment, "PYTHONUNBUFFERED": unbuffered}, stdout=stdout, stderr=subprocess.PIPE)
+                            self.assertEqual(done.returncode, code, done.stderr)
+                            self.assertRegex(done.stderr, f"^{expected}$")
+
+    def test_names_that_are_not_text(self):
+        for name in ("caf\udce9.mlir", "-m.mlir"):
+            with self.subTest(name):
+                model, plan = self.folder / name, self.folder / name.replace("mlir", "yaml")
+                model.write_text(models.make_mlp())
+                plan.write_text(models.PLAN)
+                process = subprocess.run(
+                    [sys.executable, "-m", "tp_mlir", "compile", f"./{name}", "--plan", f"./{plan.name}"], cwd=self.folder.name,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}, capture_output=True)
+                self.assertEqual(process.returncode, 0, process.stderr)
+                self.assertTrue(os.path.exists(os.path.join(os.fsencode(self.folder.name), process.stdout.strip())))
+                # A tool's message has the name as it is.
+                plan.write_text("mesh: {tp: 2}\nplan: {nowhere: ColwiseParallel}\n")
+                process = subprocess.run(
+                    [sys.executable, "-m", "tp_mlir", "compile", f"./{name}", "--plan", f"./{plan.name}"], cwd=self.folder.name,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path[1:])}, capture_output=True)
+                self.assertEqual(process.returncode, 1, process.stderr)
+                self.assertIn(os.fsencode(plan.name) + b":2:8: error:", process.stderr)
+
+    @unittest.skipUnless(torch, "PyTorch isn't installed")
+    def test_a_wrong_shape_is_not_remembered(self):
+        self.export("model.pt")
+        _, messages = self.check("report", "model.pt", "--ranks", 2, code=1)
+        self.assertIn("add --shape input=", messages)
+        self.check("report", "model.pt", "--ranks", 2, "--shape", "input=4x9xf32", code=1)
+        self.assertIn("no shape is given", self.check("report", "model.pt", "--ranks", 2, code=1)[1])
+        self.check("report", "model.pt", "--ranks", 2, "--shape", "input=4x8xf32")
+        self.check("report", "model.pt", "--ranks", 2, "--shape", "input=4x9xf32", code=1)
+        self.check("report", "model.pt", "--ranks", 2)
+
+    @unittest.skipUnless(torch, "PyTorch isn't installed")
+    def test_where_a_remembered_shape_comes_from(self):
+        batch = torch.export.Dim("batch", min=2, max=64)
+        torch.export.save(torch.export.export(torch.nn.Linear(8, 4), (torch.ones(4, 8),), dynamic_shapes=({0: batch},)), self.folder / "d.pt2")
+        np.save(self.folder / "x.npy", np.ones((8, 8), np.float32))
+        self.check("report", "d.pt2", "--ranks", 2, "--shape", "input=16x8xf32")
+        _, messages = self.check("run", "d.pt2", "--ranks", 2, "--input", "input=x.npy", code=1)
+        self.assertIn("note: the shape input=16x8xf32 is that of an earlier command; --shape input=8x8xf32 is that of the file", messages)
+        self.check("run", "d.pt2", "--ranks", 2, "--input", "input=x.npy", "--shape", "input=8x8xf32")
+
+    @unittest.skipUnless(torch, "PyTorch isn't installed")
+    def test_an_input_without_a_name(self):
+        self.export("model.pt")
+        out, _ = self.check("run", "model.pt", "--ranks", 2, "--input", "x.npy", "--expect", "y.npy", "--atol", "1e-5")
+        self.assertIn("matches 'y.npy'", out)
+
+    @unittest.skipUnless(torch, "PyTorch isn't installed")
+    def test_a_model_without_weights(self):
+        self.export()
+        torch.manual_seed(0)
+        with torch.device("meta"):
+            model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+        torch.export.save(torch.export.export(model, (torch.ones(4, 8, device="meta"),)), self.folder / "meta.pt2")
+        for arguments in (("plan",), ("report", "--html", "report.html"), ("explain",), ("compile",)):
+            with self.subTest(arguments):
+                self.check(arguments[0], "meta.pt2", "--ranks", 2, *arguments[1:])
+        expected = "the weights of 'meta.pt2' have no values, because the model was built on the meta device; give them with --weights"
+        _, messages = self.check("run", "meta.pt2", "--ranks", 2, "--input", "input=x.npy", code=2)
+        self.assertIn(expected, messages)
+        self.check("report", "model.pt2", "--ranks", 2)
+        out, _ = self.check("run", "meta.pt2", "--ranks", 2, "--input", "input=x.npy", "--expect", "y.npy", "--atol", "1e-5", "--weights",
+                            "model.tp/model.safetensors")
+        self.assertIn("matches 'y.npy'", out)
+
     def test_a_failure_keeps_what_there_was(self):
         command = "compile", "mlp.mlir", "--plan", "plan.yaml"
         self.check(*command)
@@ -208,6 +347,8 @@ class Commands(unittest.TestCase):
 
     def test_wrong_usage(self):
         (self.folder / "weights").mkdir()
+        (self.folder / "-m.mlir").write_text(models.make_mlp())
+        (self.folder / "ranks.mlir").write_text(models.make_mlp())
         plan = "--plan", "plan.yaml"
         for arguments, expected in (
                 (("run",), "usage: tp-mlir run MODEL"),
@@ -216,9 +357,25 @@ class Commands(unittest.TestCase):
                 (("run", "weights", "--ranks", 2), "'weights' is a folder: it has weights, but no program"),
                 (("run", "mlp.mlir"), "a plan is needed: --plan FILE, or --ranks N to find one"),
                 (("run", "mlp.mlir", *plan, "--ranks", 2), "not allowed with argument"),
-                (("run", "mlp.mlir", "--ranks", "two"), "invalid int value: 'two'"),
+                (("run", "mlp.mlir", "--ranks", "two"), "a number from 1 to 4096 is expected; found 'two'"),
+                (("run", "mlp.mlir", "--ranks", 0), "a number from 1 to 4096 is expected; found '0'"),
+                (("run", "mlp.mlir", "--ranks", 10**20), "a number from 1 to 4096 is expected"),
+                (("run", "-o"), "the model comes first; found '-o'"),
+                (("run", "-m.mlir", "--ranks", 2), "A file of this name is './-m.mlir'"),
+                (("report", "mlp.mlir", *plan, "--option", "plan=other.yaml"), "can't set 'plan': --plan gives it"),
+                (("report", "mlp.mlir", *plan, "--option", "report=r.json"), "can't set 'report': the command report prints it"),
+                (("report", "mlp.mlir", *plan, "--option", "html=r.html"), "can't set 'html': the option --html"),
+                (("report", "mlp.mlir", *plan, "--option", "explanation=e.json"), "can't set 'explanation': the option --html"),
+                (("report", "mlp.mlir", *plan, "--option", "train=t.yaml"), "can't set 'train': --training gives it"),
+                (("report", "mlp.mlir", *plan, "--option", "machine=cpu"), "can't set 'machine': --machine gives it"),
+                (("report", "mlp.mlir", *plan, "--option", "strict report=r.json"), "found 'strict report=r.json'"),
+                (("report", "mlp.mlir", *plan, "--html", "mlp.mlir"), "--html 'mlp.mlir' is an input of this command"),
+                (("report", "mlp.mlir", *plan, "--html", "./plan.yaml"), "--html 'plan.yaml' is an input of this command"),
+                (("plan", "mlp.mlir", "--ranks", 2, "-o", "mlp.mlir"), "--output 'mlp.mlir' is an input of this command"),
+                (("plan", "mlp.mlir", "--ranks", 2, "--weights", "x.npy", "-o", "x.npy"), "--output 'x.npy' is an input of this command"),
                 (("run", "mlp.mlir", *plan, "--memory-limit", "1GB"), "--memory-limit is for a plan that is found"),
-                (("plan", "mlp.mlir", *plan), "this command finds a plan"),
+                (("plan", "mlp.mlir", *plan), "--plan has no meaning for this command"),
+                (("plan", "mlp.mlir"), "one of the arguments --ranks --mesh is required"),
                 (("plan", "mlp.mlir", "--ranks", 2, "--option", "sequence-parallel"), "--option has no meaning for this command"),
                 (("explain", "mlp.mlir", *plan, "--training", "t.yaml"), "--training has no meaning for this command"),
                 (("compile", "mlp.mlir", "--ranks", 2, "--target", "cuda:sm_90"), "with --target, name it, as in --machine h100-nvlink"),
@@ -235,20 +392,26 @@ class Commands(unittest.TestCase):
                 (("plan", "mlp.mlir", "--ranks", 2, "--memory-limit", "1 parsec"), "a memory limit is a number of bytes"),
                 (("plan", "mlp.mlir", "--ranks", 2, "--memory-limit", "10"), "no plan fits"),
                 (("plan", "mlp.mlir", "--ranks", 2, "-o", "nowhere/plan.yaml"), "nowhere"),
-                (("compile", "mlp.mlir", *plan, "--directory", "plan.yaml"), "plan.yaml"),
+                (("compile", "mlp.mlir", *plan, "--directory", "plan.yaml"),
+                 "'plan.yaml', where the files of all steps stay, isn't a folder"),
+                (("compile", "ranks.mlir", *plan, "--directory", "."), "'ranks.mlir' is a file that the step shard reads, and the one that it"),
                 (("run", "mlp.mlir", "--plan", "nowhere.yaml"), "nowhere.yaml")):
             with self.subTest(arguments):
                 out, messages = self.check(*arguments, code=1)
                 self.assertIn(expected, messages)
                 self.assertNotIn("Traceback", messages)
         self.assertFalse((self.folder / "nowhere.tp").exists())
+        self.assertEqual((self.folder / "mlp.mlir").read_text(), models.make_mlp())
+        _, messages = self.check("plan", "mlp.mlir", "--ranks", 2, "-o", "nowhere/plan.yaml", code=1)
+        self.assertTrue(messages.endswith("No such file or directory: 'nowhere/plan.yaml'\n"), messages)
 
     @unittest.skipUnless(torch, "PyTorch isn't installed")
     def test_wrong_inputs(self):
         self.export("model.pt")
         np.savez(self.folder / "several.npz", np.ones(3))
         (self.folder / "empty.npy").write_bytes(b"")
-        for path in ("several.npz", "empty.npy", "nowhere.npy", "plan.yaml"):
+        (self.folder / "cut.npz").write_bytes((self.folder / "several.npz").read_bytes()[:40])
+        for path in ("several.npz", "cut.npz", "empty.npy", "nowhere.npy", "plan.yaml"):
             with self.subTest(path):
                 out, messages = self.check("run", "model.pt", "--ranks", 2, "--shape", "input=4x8xf32", "--input", f"input={path}", code=1)
                 self.assertIn(path, messages)

@@ -283,6 +283,20 @@ class Compile(unittest.TestCase):
             module.up.weight.mul_(2)
             compare(compiled(X), module(X))
 
+    def test_floats_and_dynamic_shapes(self):
+        class Scaled(Normalized):
+            def forward(self, x, scale=1.0):
+                return torch.nn.functional.layer_norm(super().forward(x) * scale, (8,), eps=scale / 100) + scale
+
+        module = make(Scaled).eval()
+        for dynamic in (None, True):
+            torch._dynamo.reset()
+            compiled = torch.compile(module, backend="tp_mlir", options={"mesh": MESH, "plan": PLAN}, dynamic=dynamic)
+            with torch.no_grad():
+                for x, scale in ((X, 1.0), (X, 2.5), (X, -0.5), (X, 2.5), (X[:4], 3.0)):
+                    with self.subTest(dynamic=dynamic, scale=scale):
+                        compare(compiled(x, scale), module(x, scale))
+
     def test_errors(self):
         for options, message in (({"plan": {"upp": "colwise"}}, "no submodule 'upp' in the root, Graph; did you mean 'up'\\?"),
                                  ({"rank": 3}, "no option 'rank'"), ({"mesh": 3}, "a mesh is a DeviceMesh")):

@@ -241,6 +241,11 @@ class Models(unittest.TestCase):
             self.assertEqual(type(found), type(expected))
             compare(self, found.logits, expected.logits)
             self.assertEqual(model.report.count(), {"all_reduce": 5, "all_gather": 1})
+            with self.assertRaisesRegex(tp.UnsupportedError, "the argument past_key_values is a DynamicCache.*use_cache=False"):
+                model(input_ids=ids, past_key_values=expected.past_key_values)
+            with self.assertRaisesRegex(tp.UnsupportedError, "the argument past_key_values is a DynamicCache.*use_cache=False"):
+                model.generate(ids, max_new_tokens=2)
+            self.assertEqual(model.generate(ids, max_new_tokens=2, use_cache=False).shape, (2, 10))
             cached = model(input_ids=ids)
             compare(self, cached.past_key_values.layers[1].keys, expected.past_key_values.layers[1].keys)
 
@@ -330,6 +335,8 @@ class Answers(unittest.TestCase):
                 expected = module({"x": X}, 2)
             module.save(path)
             self.assertEqual(sorted(file.name for file in path.parent.iterdir()), ["model.safetensors", "model.tpx"])
+            with self.assertRaisesRegex(FileNotFoundError, "'/nowhere/model.tpx'$"):
+                module.save("/nowhere/model.tpx")
             loaded = tp.load(path)
             found = loaded({"x": X}, 2)
             compare(self, found["y"], expected["y"], 0)
@@ -339,15 +346,78 @@ class Answers(unittest.TestCase):
             self.assertEqual(set(state), set(module.state_dict()))
             loaded.load_state_dict({name: torch.zeros_like(value) for name, value in state.items()})
             compare(self, loaded({"x": X}, 2)["y"], torch.zeros(4, 8), 0)
-            with self.assertRaisesRegex(tp.InputError, "no program for these arguments"):
+            with self.assertRaisesRegex(tp.InputError, r"no program for the arguments \(.*float32\[2, 8\].*\); the programs are for \(.*"
+                                        r"float32\[4, 8\].*2\)$"):
                 loaded({"x": X[:2]}, 2)
-            with self.assertRaises(tp.InputError):
-                loaded.load_state_dict({"other": X})
+            for arguments in ((), ({"x": X}, 2, 3), ({"x": X}, [{1}])):
+                with self.assertRaisesRegex(tp.InputError, "no program for"):
+                    loaded(*arguments)
+            with self.assertRaisesRegex(tp.UnsupportedError, "has no gradients"):
+                loaded({"x": X.clone().requires_grad_()}, 2)
+            for wrong in ({}, {"other": X}, {**state, "other": X}):
+                with self.assertRaises(tp.InputError):
+                    loaded.load_state_dict(wrong)
+            loaded.load_state_dict({"other": X, "up.bias": state["up.bias"]}, strict=False)
+            compare(self, loaded.state_dict()["up.bias"], state["up.bias"], 0)
             path.with_suffix(".safetensors").unlink()
             with self.assertRaisesRegex(tp.InputError, "has no weights beside it"):
                 tp.load(path)
             with self.assertRaises(tp.InputError):
                 tp.load(pathlib.Path(folder, "none.tpx"))
+
+    def test_arguments_of_loaded_programs_have_names(self):
+        class Scaled(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.up = torch.nn.Linear(8, 8)
+
+            def forward(self, y, x, power=1):
+                return self.up(x) * y ** power
+
+        module = Scaled()
+        x, y = torch.rand(4, 8), torch.rand(4, 8)
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            path = pathlib.Path(folder, "model.tpx")
+            expected = module(y, x, 2)
+            tp.parallelize_module(module, MESH, {"up": tp.ColwiseParallel(output_layouts=tp.Replicate())},
+                                  example_inputs=(y, x, 2))
+            module.save(path)
+            loaded = tp.load(path)
+            for found in (loaded(y, x, 2), loaded(y, x, power=2), loaded(x=x, power=2, y=y)):
+                compare(self, found, expected)
+            with self.assertRaisesRegex(tp.InputError, "unexpected keyword argument 'z'"):
+                loaded(y, x, z=2)
+
+    def test_artifacts_of_the_tools(self):
+        import safetensors.torch
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "model.tpx")
+            module = parallelize(make(Nested), example_inputs=[({"x": X}, 2)])
+            module.save(path)
+            safetensors.torch.save_file(module.state_dict(), path.with_suffix(".safetensors"))
+            with self.assertRaisesRegex(tp.InputError, "wasn't written by ParallelModule.save, but by tp-compile or tp-mlir"):
+                tp.load(path)
+
+    def test_wrong_arguments_of_methods(self):
+        module = parallelize(make(Nested), example_inputs=[({"x": X}, 2)])
+        with self.assertRaisesRegex(tp.InputError, "value is the name of a module.*found 3"):
+            module.explain(3)
+        with self.assertRaisesRegex(tp.InputError, "explanation is an Explanation.*found 'x'"):
+            module.report.html(explanation="x")
+        for size in (10**9, 10**30, 2.0, "2", True, 0):
+            with self.assertRaisesRegex(tp.MeshError, "ranks; found|sizes of at least 1, which are ints; found"):
+                tp.init_device_mesh("cpu", (size,), mesh_dim_names=("tp",))
+        with self.assertRaisesRegex(tp.MeshError, "at most 65536 ranks"):
+            tp.parallelize_module(torch.nn.Linear(2, 2), {"dp": 2**16, "tp": 2}, {"": tp.ColwiseParallel()})
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        for accumulate in (0, "2", None, 1.5, True):
+            with self.assertRaisesRegex(tp.InputError, "accumulate is the number of parts of a batch"):
+                tp.train_step(module, loss="mse", optimizer=optimizer, accumulate=accumulate)
+        with self.assertRaisesRegex(tp.InputError, "clip_grad_norm is a number above 0; found 'x'"):
+            tp.train_step(module, loss="mse", optimizer=optimizer, clip_grad_norm="x")
+        for checkpoint in ("up", 3, [3]):
+            with self.assertRaisesRegex(tp.InputError, "checkpoint is a list of patterns"):
+                tp.train_step(module, loss="mse", optimizer=optimizer, checkpoint=checkpoint)
 
     def test_nothing_to_report_yet(self):
         with self.assertRaisesRegex(tp.Error, "no program yet"):

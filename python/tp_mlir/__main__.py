@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands, `tp-mlir run …`, and the tools, `tp-mlir tp-opt …`; also as `python -m tp_mlir`."""
 
+import os
+import signal
 import sys
 
 from tp_mlir import commands, tools
+from tp_mlir._native import __version__
 
 NAME = "tp-mlir"
 
@@ -18,10 +21,12 @@ def describe() -> str:
             f"`{NAME} COMMAND --help` and `{NAME} TOOL --help` say more. Exit codes are those of the tools; 2: wrong usage.")
 
 
-def main() -> int:
-    name, *arguments = sys.argv[1:] or ["--help"]
+def execute(name: str, arguments: list[str]) -> int:
     if name in ("-h", "--help"):
         print(describe())
+        return 0
+    if name == "--version":
+        print(f"{NAME} {__version__}")
         return 0
     if name in commands.COMMANDS:
         return commands.run(name, arguments)
@@ -30,6 +35,25 @@ def main() -> int:
     print(f"{NAME}: error: no command '{name}'; commands are {', '.join(commands.COMMANDS)}, and tools are {', '.join(tools.TOOLS)}",
           file=sys.stderr)
     return 2
+
+
+def main() -> int:
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in other tools, of which this process becomes one
+    if sys.stdout:
+        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names of files needn't be text
+    name, *arguments = sys.argv[1:] or ["--help"]
+    try:
+        try:
+            code = execute(name, arguments)
+        except SystemExit as end:  # argparse's
+            code = int(end.code or 0)
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError as error:
+        print(f"{NAME}: error: can't write the output: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where Python writes the rest when it ends
+        return 1
+    return code
 
 
 if __name__ == "__main__":

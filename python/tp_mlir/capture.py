@@ -33,7 +33,7 @@ from torch.utils import _pytree as pytree
 from . import _native, dtensors, hooks
 from .derivatives import Derivatives, recorded
 from .errors import CaptureError, InputError, UnsupportedError, WeightError
-from .huggingface import register_caches
+from .huggingface import check_caches, register_caches
 from .signatures import name_calls, ordered
 from .source import Place, is_users
 from .weights import collect_tensors
@@ -60,29 +60,62 @@ def key_of(leaf: Any) -> Any:
     return type(leaf), repr(leaf) if type(leaf) is float else leaf  # -0.0 equals 0.0, and NaN nothing
 
 
+def describe(key: Any) -> str:
+    """What `key_of` returns, for a message."""
+    if isinstance(key[0], torch.dtype):
+        return f"{str(key[0]).removeprefix('torch.')}[{', '.join(map(str, key[1]))}]"
+    return repr(key[1])
+
+
+def _list_leaves(tree: Any) -> list[tuple[str, Any]]:
+    """The leaves, each with its path, as in "['x'][0]", or with its number, where a class in `tree` has no names for paths."""
+    try:
+        return [(pytree.keystr(path), leaf) for path, leaf in pytree.tree_flatten_with_path(tree)[0]]
+    except ValueError:
+        return [(f"[{number}]", leaf) for number, leaf in enumerate(pytree.tree_leaves(tree))]
+
+
 class Signature:
     """The arguments of a forward: a call is known by names, however it passes them."""
 
-    def __init__(self, forward: Callable[..., Any]) -> None:
-        self._signature = inspect.signature(forward)
+    def __init__(self, forward: Callable[..., Any] | inspect.Signature) -> None:
+        self._signature = forward if isinstance(forward, inspect.Signature) else inspect.signature(forward)
+
+    def write(self) -> list[tuple[str, int, bool]]:
+        """For each parameter its name, its kind, and whether it has a default value: what `read` takes."""
+        return [(name, int(parameter.kind), parameter.default is not parameter.empty)
+                for name, parameter in self._signature.parameters.items()]
+
+    @staticmethod
+    def read(parameters: Sequence[tuple[str, int, bool]]) -> Signature:
+        kinds = {int(kind): kind for kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                                              inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)}
+        return Signature(inspect.Signature([
+            inspect.Parameter(name, kinds[kind], default=None if has_default else inspect.Parameter.empty)
+            for name, kind, has_default in parameters]))
 
     def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
         """The leaves of all arguments, in one order for all ways to pass them.
 
-        :raises TypeError: these aren't arguments of the forward."""
-        return pytree.tree_flatten(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
+        :raises TypeError: these aren't arguments of the forward.
+        :raises UnsupportedError: one is a cache."""
+        arguments = dict(sorted(self._signature.bind(*args, **kwargs).arguments.items()))
+        check_caches(arguments)
+        return pytree.tree_flatten(arguments)
 
     def name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """The names of the leaves of `flatten`, as in "batch['x']"."""
-        paths, _ = pytree.tree_flatten_with_path(dict(sorted(self._signature.bind(*args, **kwargs).arguments.items())))
-        return [getattr(path[0], "key") + pytree.keystr(path[1:]) for path, _ in paths]
+        arguments = sorted(self._signature.bind(*args, **kwargs).arguments.items())
+        return [name + path for name, value in arguments for path, _ in _list_leaves(value)]
 
     def order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[int]:
         """For each leaf of `args` and `kwargs`, its index among the leaves of `flatten`."""
-        leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
-        numbered = pytree.tree_unflatten(list(range(len(leaves))), spec)
-        order = [0] * len(leaves)
-        for index, leaf in enumerate(self.flatten(*numbered)[0]):
+        counts = [len(pytree.tree_leaves(value)) for value in (*args, *kwargs.values())]
+        begins = list(itertools.accumulate(counts, initial=0))
+        # Arguments as numbers: their classes needn't take numbers as leaves.
+        numbers, _ = self.flatten(range(len(args)), dict(zip(kwargs, range(len(args), len(counts)))))
+        order = [0] * begins[-1]
+        for index, leaf in enumerate(leaf for i in numbers for leaf in range(begins[i], begins[i] + counts[i])):
             order[leaf] = index
         return order
 
@@ -328,13 +361,14 @@ def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
             if tensor.is_inference():
                 raise WeightError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
                                   "outside of it, or under torch.no_grad()", fqn=fqn)
-    for path, leaf in pytree.tree_flatten_with_path((tuple(args), dict(kwargs)))[0]:
+    arguments = [*enumerate(args), *kwargs.items()]
+    for path, leaf in ((f"[{key!r}]{path}", leaf) for key, value in arguments for path, leaf in _list_leaves(value)):
         if isinstance(leaf, torch.Tensor):
             problem = _find_problem(leaf)
             if dtensors.is_dtensor(leaf):
                 problem = "is a DTensor; a program takes the whole tensor, and splits it itself"
             if problem:
-                raise InputError(f"input {pytree.keystr(path[1:])} {problem}")
+                raise InputError(f"input {path} {problem}")
 
 
 def _find_problem(tensor: torch.Tensor, *, is_constant: bool = False) -> str | None:

@@ -13,7 +13,7 @@ import torch
 from torch.autograd import forward_ad
 
 from . import autograd
-from .capture import Signature, capture, check_context, check_tangents, check_tensors, get_class_name, key_of
+from .capture import Signature, capture, check_context, check_tangents, check_tensors, describe, get_class_name, key_of
 from .contexts import is_loss_parallel
 from .errors import Error, InputError
 from .executable import Bundle, Executable, Sharded, shard
@@ -200,9 +200,4 @@ class Dispatcher:
 
 
 def _describe(keys: Sequence[Any]) -> str:
-    def describe(key: Any) -> str:
-        if isinstance(key[0], torch.dtype):
-            return f"{str(key[0]).removeprefix('torch.')}[{', '.join(map(str, key[1]))}]"
-        return repr(key[1])
-
     return f"({', '.join(map(describe, keys))})"

@@ -78,6 +78,8 @@ class Graph(torch.nn.Module):
         self._free: list[torch.fx.Node] = []
         self._interpreter = torch.fx.Interpreter(graph, garbage_collect_values=False)
         self._positions: list[tuple[int, torch.fx.Node]] = []
+        self._items: dict[torch.fx.Node, torch.fx.Node] = {}
+        """The values of Python's floats. Dynamo passes a float that varies as a tensor, whose item the graph takes."""
         placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         for position, (node, value) in enumerate(zip(placeholders, inputs)):
             source = _get_source(node)
@@ -86,9 +88,12 @@ class Graph(torch.nn.Module):
                 self._positions.append((position, node))
             else:
                 self._free.append(node)
+                if isinstance(value, torch.Tensor) and node.users and all(map(_is_item, node.users)):
+                    self._items.update(dict.fromkeys(node.users, node))
+        self._floats = set(self._items.values())
         self._free_positions = [position for position, node in enumerate(placeholders) if node not in self._held]
         for node in graph.graph.nodes:
-            if node.op not in ("placeholder", "output"):
+            if node.op not in ("placeholder", "output") and node not in self._items:
                 self._region.add(node, _get_path(node))
             elif node.op == "output":
                 self._result = node
@@ -120,18 +125,20 @@ class Graph(torch.nn.Module):
                 self._make_scopes(item.items)
 
     def hold(self, values: Sequence[Any]) -> list[Any]:
-        """Takes the parameters among a call's inputs; returns the rest."""
+        """Takes the parameters among a call's inputs; returns the rest, with numbers, which a program depends on by value."""
         for position, node in self._positions:
             module, name = self._held[node]
             kept = module._parameters if name in module._parameters else module._buffers
             if kept[name] is not values[position]:
                 kept[name] = values[position]
-        return [values[position] for position in self._free_positions]
+        return [values[position].item() if node in self._floats else values[position]
+                for position, node in zip(self._free_positions, self._free)]
 
     def forward(self, *inputs: Any) -> Any:
         environment = self._interpreter.env = dict(zip(self._free, inputs))
         for node, (module, name) in self._held.items():
             environment[node] = getattr(module, name)
+        environment.update({item: environment[node] for item, node in self._items.items()})
         self._run(self._region)
         result = torch.fx.node.map_arg(self._result.args[0], environment.__getitem__)
         environment.clear()
@@ -145,6 +152,10 @@ class Graph(torch.nn.Module):
                 scope()
             else:
                 self._interpreter.env[item] = self._interpreter.run_node(item)
+
+
+def _is_item(node: torch.fx.Node) -> bool:
+    return node.op == "call_method" and node.target == "item" or node.target is torch.ops.aten.item.default
 
 
 def _get_source(node: torch.fx.Node) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .errors import PlanError
+from .errors import PlanError, UnsupportedError
 from .plan import join
 from .source import Place
 
@@ -33,6 +34,16 @@ def register_caches() -> None:
         with contextlib.suppress(ImportError):  # transformers 4.50 and later have it
             from transformers.integrations.executorch import register_dynamic_cache_export_support
             register_dynamic_cache_export_support()  # type: ignore[no-untyped-call]
+
+
+def check_caches(arguments: Mapping[str, Any]) -> None:
+    """:raises UnsupportedError: an argument is a cache of transformers, which a call of the model would change."""
+    if "transformers" in sys.modules:
+        for name, value in arguments.items():
+            if any(base.__module__ == "transformers.cache_utils" for base in type(value).__mro__):
+                raise UnsupportedError(f"the argument {name} is a {type(value).__name__}, and a program can't change the caller's objects; call "
+                                       "the model with use_cache=False, as in generate(ids, use_cache=False), or generate by tp-run "
+                                       "--generate, which keeps keys and values")
 
 
 def is_harmless(hook: Any) -> bool:

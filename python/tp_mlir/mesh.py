@@ -157,6 +157,7 @@ class DeviceMesh:
 
 
 _current: list[DeviceMesh] = []
+_MAX_RANKS = 65536  # the compiler's
 
 
 def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None,
@@ -166,8 +167,10 @@ def init_device_mesh(device_type: str, mesh_shape: Sequence[int], *, mesh_dim_na
     if backend_override:
         raise MeshError("backend_override names backends of process groups; the ranks of this mesh exchange tensors by gloo, or are threads")
     shape = tuple(mesh_shape)
-    if not shape or not all(isinstance(size, int) and size >= 1 for size in shape):
-        raise MeshError(f"mesh_shape must have sizes of at least 1; found {mesh_shape!r}")
+    if not shape or not all(type(size) is int and size >= 1 for size in shape):
+        raise MeshError(f"mesh_shape must have sizes of at least 1, which are ints; found {mesh_shape!r}")
+    if math.prod(shape) > _MAX_RANKS:
+        raise MeshError(f"a mesh has at most {_MAX_RANKS} ranks; found {mesh_shape!r}")
     ranks: Any = list(range(math.prod(shape)))
     for size in reversed(shape[1:]):
         ranks = [ranks[i:i + size] for i in range(0, len(ranks), size)]

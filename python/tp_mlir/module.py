@@ -23,7 +23,7 @@ import torch
 from . import dtensors, hooks, processes, saved
 from .capture import get_class_name, is_capturing
 from .dispatch import Dispatcher
-from .errors import Error, MeshError, PlanError, UnsupportedError
+from .errors import Error, InputError, MeshError, PlanError, UnsupportedError
 from .huggingface import find_plan
 from .mesh import DeviceMesh, is_given, read_mesh
 from .plan import AutoPlan, Call, DataCall, check_data_mesh, list_calls_of_dtensors, read_calls
@@ -55,6 +55,8 @@ class ParallelModule(torch.nn.Module):
     def explain(self, value: str | None = None) -> Explanation:
         """Why values have the placements that they have, and what would communicate less: for all values, or for a module, a
         parameter, an argument or an op of this name (docs/Explain.md)."""
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"value is the name of a module, a parameter, an argument or an op; found {value!r}")
         return _get_dispatcher(self).get_last().explain(value)
 
     def prove(self) -> Proof:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _native
+from ._native import InputError
 from .files import write_file
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ class Report:
     def html(self, explanation: Explanation | None = None) -> str:
         """A page for people, which is one file and loads nothing (docs/Report.md). With an explanation of the same program it says
         with each collective why it is there, and which edits of the plan remove it."""
+        if explanation is not None and not isinstance(explanation, Explanation):
+            raise InputError(f"explanation is an Explanation, as ParallelModule.explain() returns it; found {explanation!r}")
         return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "")
 
     def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None) -> pathlib.Path:

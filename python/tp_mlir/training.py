@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -397,7 +397,7 @@ class TrainStep:
 
 def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_plan: Any = None, *, loss: Any,
                optimizer: torch.optim.Optimizer, schedule: Any = None, clip_grad_norm: float | None = None, accumulate: int = 1,
-               compute: str | torch.dtype | None = None, checkpoint: Sequence[str] = (), seed: int = 0, example_inputs: Any = None,
+               compute: str | torch.dtype | None = None, checkpoint: Collection[str] = (), seed: int = 0, example_inputs: Any = None,
                update_module: bool = True, **options: Any) -> TrainStep:
     """Makes a step of training for `module`.
 
@@ -422,7 +422,13 @@ def train_step(module: torch.nn.Module, device_mesh: Any = None, parallelize_pla
     if (read := optimizers.read_schedule(schedule)) is not None:
         settings["schedule"] = read
     if clip_grad_norm is not None:
+        if not isinstance(clip_grad_norm, (int, float)):
+            raise InputError(f"clip_grad_norm is a number above 0; found {clip_grad_norm!r}")
         settings["clip_grad_norm"] = float(clip_grad_norm)
+    if type(accumulate) is not int or accumulate < 1:
+        raise InputError(f"accumulate is the number of parts of a batch, an int of at least 1; found {accumulate!r}")
+    if isinstance(checkpoint, str) or not isinstance(checkpoint, Collection) or not all(isinstance(name, str) for name in checkpoint):
+        raise InputError(f"checkpoint is a list of patterns of modules, as in ['layers.*']; found {checkpoint!r}")
     if accumulate != 1:
         settings["accumulate"] = accumulate
     if compute is not None:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import pathlib
-import subprocess
 import sys
 from collections.abc import Callable
 
 from .. import tools
 from .._native import InputError
 from ..files import write_file
-from .build import Build, UsageError, add_options, join, list_inputs
+from .build import Build, UsageError, add_options, join, list_inputs, read_path
+from .children import start
 from .steps import Failure
 
 
@@ -35,10 +36,11 @@ class Command:
 
 
 def _run(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
+    weights = build.weights
     with build.lock():
         artifact = build.compile()
-    if build.weights:
-        rest = ["--weights", str(build.weights), *rest]
+    if weights:
+        rest = ["--weights", str(weights), *rest]
     if build.machine_file and "--profile" in rest:  # an option of tp-run, too
         rest = ["--machine", str(build.machine_file), *rest]
     return tools.run("tp-run", [str(artifact), *rest])
@@ -53,10 +55,8 @@ def _train(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
 
 
 def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
-    if options.plan:
-        raise UsageError("this command finds a plan; give --ranks or --mesh in place of --plan")
     with build.lock():
-        text = build.find_plan().read_text()
+        text = build.find_plan().read_text(encoding="utf-8", errors="surrogateescape")
     if options.output and str(options.output) != "-":
         write_file(options.output, text)
     else:
@@ -68,8 +68,8 @@ def _report(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     from ..report import Explanation, Report
     with build.lock():
         build.shard()
-        text = build.get_path("report.json").read_text()
-        explained = build.explain().read_text() if options.html and build.is_explained else None
+        text = build.get_path("report.json").read_text(encoding="utf-8", errors="surrogateescape")
+        explained = build.explain().read_text(encoding="utf-8", errors="surrogateescape") if options.html and build.is_explained else None
     report = Report.parse(text)
     if options.html:
         write_file(options.html, report.html(Explanation("", json.loads(explained)) if explained else None))
@@ -84,7 +84,8 @@ def _explain(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     if options.value:
         values["value"] = options.value
     command = [*tools.get_command("tp-opt"), str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"]
-    code = subprocess.run(command).returncode
+    with start(command) as process:
+        code = process.wait()
     return code if code >= 0 else 128 - code
 
 
@@ -107,7 +108,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
-    parser.add_argument("--html", type=pathlib.Path, metavar="FILE", help="also write the report as a page for a web browser (docs/Report.md)")
+    parser.add_argument("--html", type=read_path, metavar="FILE", help="also write the report as a page for a web browser (docs/Report.md)")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
@@ -116,13 +117,14 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", type=pathlib.Path, metavar="FILE", help="write the plan here; it is printed by default")
+    parser.add_argument("-o", "--output", type=read_path, metavar="FILE", help="write the plan here; it is printed by default")
 
 
 COMMANDS = {
     "run": Command("runs a model on several ranks", _run, _add_target, "tp-run: --input ids=ids.npy --output y.npy"),
     "train": Command("trains a model on several ranks", _train, _add_target, "tp-run: --steps 100 --data x=x.npy"),
-    "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan, unused=("option",)),
+    "plan": Command("finds the fastest plan that fits into the memory", _plan, _add_plan,
+                    unused=("plan", "option")),
     "report": Command("lists what the ranks exchange, and why", _report, _add_report),
     "explain": Command("says why values are split as they are, and what would communicate less", _explain, _add_explain,
                        unused=("training", "option")),
@@ -138,14 +140,14 @@ def run(name: str, arguments: list[str]) -> int:
         f"tp-mlir {name}", usage, f"{command.description[0].upper()}{command.description[1:]}. MODEL is a program of torch.export (.pt2), of "
         "TorchScript (.pt), or MLIR.", allow_abbrev=False,
         epilog=f"Further options are those of {command.passes_on}" if command.passes_on else None)
-    add_options(parser)
+    add_options(parser, command.unused)
     command.add_options(parser)
     if not arguments or arguments[0] in ("-h", "--help"):
-        parser.print_help()
+        print(parser.format_help(), end="")
         return 0 if arguments else 2
     model, *others = arguments
     if model.startswith("-"):
-        parser.error(f"the model comes first; found '{model}'")
+        parser.error(f"the model comes first; found '{model}'" + (f". A file of this name is './{model}'" if os.path.exists(model) else ""))
     options, rest = parser.parse_known_args(others)
     if rest and not command.passes_on:
         parser.error(f"unknown option '{rest[0]}'")
@@ -153,7 +155,7 @@ def run(name: str, arguments: list[str]) -> int:
         for unused in command.unused:
             if getattr(options, unused):
                 raise UsageError(f"--{unused} has no meaning for this command")
-        return command.execute(Build(pathlib.Path(model), options, list_inputs(rest)), options, rest)
+        return command.execute(Build(read_path(model), options, list_inputs(rest)), options, rest)
     except UsageError as error:
         parser.error(str(error))
     except (InputError, OSError) as error:

@@ -4,48 +4,79 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import json
 import os
 import pathlib
-from collections.abc import Sequence
+import re
+import zipfile
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from ..cpu import describe_cpu
 from ..units import read_bytes
-from .steps import Steps
+from .steps import Steps, is_any
 
 # NumPy's names of the types that inputs may have, and those of the compiler.
 _TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
           "uint8": "ui8", "bool": "i1"}
+_MAX_RANKS = 4096  # tp-auto-plan's
+# What the commands have in place of options of tp-parallelize.
+_OWN_OPTIONS = {
+    "plan": "--plan gives it",
+    "train": "--training gives it",
+    "machine": "--machine gives it",
+    "report": "the command report prints it, with --json all of it",
+    "html": "the option --html of the command report writes it",
+    "explanation": "the option --html of the command report takes it",
+}
 
 
 class UsageError(Exception):
     """The options don't fit together."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that all commands have."""
+def read_path(text: str) -> pathlib.Path:
+    """A path, which no tool takes for an option."""
+    path = pathlib.Path(text)
+    return path.absolute() if str(path).startswith("-") and text != "-" else path
+
+
+def read_ranks(text: str) -> int:
+    """:raises argparse.ArgumentTypeError: it isn't a number of ranks that a plan can be found for."""
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= _MAX_RANKS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {_MAX_RANKS} is expected; found '{text}'")
+    return int(text)
+
+
+def add_options(parser: argparse.ArgumentParser, unused: Collection[str] = ()) -> None:
+    """The options of all commands. Those of the names `unused` aren't listed."""
+    def add(group: Any, *names: str, help: str, **how: Any) -> None:
+        group.add_argument(*names, help=argparse.SUPPRESS if names[-1].removeprefix("--") in unused else help, **how)
+
     model = parser.add_argument_group("the model")
-    model.add_argument("--shape", action="append", default=[], metavar="NAME=SHAPE",
-                       help="the shape of an input, as in ids=2x64xi64, where neither the model nor a file of --input says it")
-    model.add_argument("--signature", type=pathlib.Path, metavar="FILE", help="the arguments of modules, which tp_trace.py writes")
-    model.add_argument("--weights", type=pathlib.Path, metavar="PATH",
-                       help="weights in place of the model's: a safetensors file, the index of several, or a folder of Hugging Face")
+    add(model, "--shape", action="append", default=[], metavar="NAME=SHAPE",
+        help="the shape of an input, as in ids=2x64xi64, where neither the model nor a file of --input says it")
+    add(model, "--signature", type=read_path, metavar="FILE", help="the arguments of modules, which tp_trace.py writes")
+    add(model, "--weights", type=read_path, metavar="PATH",
+        help="weights in place of the model's: a safetensors file, the index of several, or a folder of Hugging Face")
     plan = parser.add_argument_group("the plan")
-    which = plan.add_mutually_exclusive_group()
-    which.add_argument("--plan", type=pathlib.Path, metavar="FILE", help="a plan (docs/Plans.md)")
-    which.add_argument("--ranks", type=int, metavar="N", help="find the fastest plan for this number of ranks")
-    which.add_argument("--mesh", metavar="NAME=SIZE,…", help="find the fastest plan for this mesh, as in dp=2,tp=4")
-    plan.add_argument("--machine", metavar="NAME", help="predict the time on this machine: a preset, or the file of a description "
-                      "(docs/Prediction.md); a plan that is found is the fastest one there (default: cpu)")
-    plan.add_argument("--memory-limit", metavar="BYTES", help="the memory of a rank, for a plan that is found: 80GB, 512MiB")
-    plan.add_argument("--training", type=pathlib.Path, metavar="FILE",
-                      help="the program is a training step with this loss and optimizer (docs/Training.md)")
-    plan.add_argument("--option", action="append", default=[], metavar="NAME[=VALUE]",
-                      help="a further option of tp-parallelize (docs/Passes.md), as in sequence-parallel")
+    which = plan.add_mutually_exclusive_group(required="plan" in unused)
+    add(which, "--plan", type=read_path, metavar="FILE", help="a plan (docs/Plans.md)")
+    add(which, "--ranks", type=read_ranks, metavar="N", help="find the fastest plan for this number of ranks")
+    add(which, "--mesh", metavar="NAME=SIZE,…", help="find the fastest plan for this mesh, as in dp=2,tp=4")
+    add(plan, "--machine", metavar="NAME", help="predict the time on this machine: a preset, or the file of a description "
+        "(docs/Prediction.md); a plan that is found is the fastest one there (default: cpu)")
+    add(plan, "--memory-limit", metavar="BYTES", help="the memory of a rank, for a plan that is found: 80GB, 512MiB")
+    add(plan, "--training", type=read_path, metavar="FILE",
+        help="the program is a training step with this loss and optimizer (docs/Training.md)")
+    add(plan, "--option", action="append", default=[], metavar="NAME[=VALUE]",
+        help="a further option of tp-parallelize (docs/Passes.md), as in sequence-parallel")
     files = parser.add_argument_group("files and messages")
-    files.add_argument("--directory", type=pathlib.Path, metavar="DIR",
-                       help="where the files of all steps stay, which aren't made again unless something changes (default: MODEL's name with "
-                       "the extension .tp, in the current directory)")
-    files.add_argument("-q", "--quiet", action="store_true", help="print results and errors only")
+    add(files, "--directory", type=read_path, metavar="DIR",
+        help="where the files of all steps stay, which aren't made again unless something changes (default: MODEL's name with "
+        "the extension .tp, in the current directory)")
+    add(files, "-q", "--quiet", action="store_true", help="print results and errors only")
 
 
 def quote(value: object) -> str:
@@ -63,6 +94,21 @@ def join(options: dict[str, object]) -> str:
     return " ".join(f"{name}={quote(value)}" for name, value in options.items())
 
 
+def _read_options(given: Sequence[str]) -> dict[str, object]:
+    """Options of tp-parallelize.
+
+    :raises UsageError: one isn't NAME or NAME=VALUE, or the commands have another option for it."""
+    options: dict[str, object] = {}
+    for option in given:
+        name, equals, value = option.partition("=")
+        if not re.fullmatch(r"[\w-]+", name):
+            raise UsageError(f"--option is NAME or NAME=VALUE, once for each option of tp-parallelize; found '{option}'")
+        if name in _OWN_OPTIONS:
+            raise UsageError(f"--option can't set '{name}': {_OWN_OPTIONS[name]}")
+        options[name] = value if equals else "true"
+    return options
+
+
 class Build:
     """The steps of one command. Each runs those before it, and returns the path of its result."""
 
@@ -71,13 +117,15 @@ class Build:
         self.model = model
         self._options = options
         self._inputs = inputs
+        self._options_of_shard = _read_options(options.option)
         self._check_plan()
         if not model.exists():
             raise UsageError(f"there is no model '{model}'")
         if model.is_dir():
             raise UsageError(f"'{model}' is a folder: it has weights, but no program. Export the model with torch.export "
                              "(docs/Importing.md), and give the folder as --weights")
-        self._steps = Steps(options.directory or pathlib.Path(f"{model.stem}.tp"), is_quiet=options.quiet)
+        self._check_outputs()
+        self._steps = Steps(options.directory or read_path(f"{model.stem}.tp"), is_quiet=options.quiet)
         self.lock = self._steps.lock
 
     def _check_plan(self) -> None:
@@ -90,18 +138,42 @@ class Build:
         elif getattr(options, "target", None) and not options.machine:
             raise UsageError("a plan that is found is for a machine: with --target, name it, as in --machine h100-nvlink")
 
+    def _check_outputs(self) -> None:
+        options = self._options
+        inputs = [path for path in (self.model, options.plan, options.weights, options.training, options.signature, self.machine_file) if path]
+        for name in ("output", "html"):
+            path = getattr(options, name, None)
+            if path and is_any(path, inputs):
+                raise UsageError(f"--{name} '{path}' is an input of this command, which it would overwrite")
+
     def get_path(self, name: str) -> pathlib.Path:
         return self._steps.folder / name
 
     @property
     def weights(self) -> pathlib.Path | None:
-        """What tp-run gets as weights, if the model has any."""
+        """What tp-run gets as weights, if the model has any.
+
+        :raises UsageError: the model has parameters without values."""
         given: pathlib.Path | None = self._options.weights
+        if not given and self._is_meta:
+            raise UsageError(f"the weights of '{self.model}' have no values, because the model was built on the meta device; give them with "
+                             "--weights")
         return given or (None if self._is_imported else self.get_path("model.safetensors"))
 
     @property
     def _is_imported(self) -> bool:
         return self.model.suffix in (".mlir", ".mlirbc")
+
+    @functools.cached_property
+    def _is_meta(self) -> bool:
+        """Whether the model was built on the meta device. A program of torch.export lists its weights in a file of its archive."""
+        try:
+            with zipfile.ZipFile(self.model) as archive:
+                names = [name for name in archive.namelist() if name.endswith("/data/weights/model_weights_config.json")]
+                weights = json.loads(archive.read(names[0]))["config"].values() if names else ()
+                return any(weight["tensor_meta"]["device"]["type"] == "meta" for weight in weights)
+        except Exception:  # tp-import says what is wrong with the file
+            return False
 
     def import_model(self) -> pathlib.Path:
         """The model as MLIR."""
@@ -110,25 +182,42 @@ class Build:
         target, weights, options = self.get_path("model.mlir"), self.get_path("model.safetensors"), self._options
         arguments = [str(self.model), "-o", str(target)]
         writes, reads = [target], [self.model]
-        if not options.weights:
+        if not options.weights and not self._is_meta:
             arguments += ["--weights", str(weights)]
             writes.append(weights)
         if options.signature:
             arguments += ["--signature", str(options.signature)]
             reads.append(options.signature)
-        for shape in self._list_shapes():
+        # A program of torch.export has shapes of its own.
+        found = {} if self.model.suffix == ".pt2" else self._found_shapes
+        given = {shape.partition("=")[0]: shape for shape in options.shape}
+        shapes = list((found | given).values()) or self._recall_shapes()
+        for shape in shapes:
             arguments += ["--input", shape]
-        self._steps.run("import", "tp-import", arguments, reads=reads, writes=writes, what=str(self.model))
+        self._steps.run("import", "tp-import", arguments, reads=reads, writes=writes, what=str(self.model), renamed={"--input": "--shape"})
+        self._steps.remember("shapes", shapes, self.model)
         return target
 
-    def _list_shapes(self) -> list[str]:
-        shapes = {shape.partition("=")[0]: shape for shape in self._options.shape}
-        # A program of torch.export has shapes of its own.
-        for given in self._inputs if self.model.suffix != ".pt2" else ():
-            name, _, path = given.partition("=")
-            if path and name not in shapes and (shape := _read_shape(pathlib.Path(path))):
+    @functools.cached_property
+    def _found_shapes(self) -> dict[str, str]:
+        """The shapes of the files of inputs, as in ids=2x64xi64."""
+        shapes = {}
+        for given in self._inputs:
+            name, equals, path = given.partition("=")
+            if not equals:
+                name, path = "input", given  # the only one
+            if shape := _read_shape(pathlib.Path(path)):
                 shapes[name] = f"{name}={shape}"
-        return self._steps.keep("shapes", list(shapes.values()), self.model)
+        return shapes
+
+    def _recall_shapes(self) -> list[str]:
+        """The shapes that an earlier command was given for the model."""
+        shapes = self._steps.recall("shapes", self.model)
+        for shape in shapes:
+            found = self._found_shapes.get(shape.partition("=")[0], shape)
+            if found != shape:
+                self._steps.say(f"note: the shape {shape} is that of an earlier command; --shape {found} is that of the file")
+        return shapes
 
     def find_plan(self) -> pathlib.Path:
         """The plan that is given, or else the fastest one."""
@@ -158,15 +247,14 @@ class Build:
     def shard(self) -> pathlib.Path:
         """The program of each rank."""
         plan, target, report, options = self.find_plan(), self.get_path("ranks.mlir"), self.get_path("report.json"), self._options
-        values: dict[str, object] = {"plan": plan, "report": report}
+        values: dict[str, object] = {**self._options_of_shard, "plan": plan, "report": report}
         reads = [model := self.import_model(), plan, *filter(None, [self.machine_file])]
         if options.training:
             values["train"] = options.training
             reads.append(options.training)
         if options.machine:
             values["machine"] = options.machine
-        text = " ".join([join(values), *options.option])
-        self._steps.run("shard", "tp-opt", [str(model), f"--tp-parallelize={text}", "-o", str(target)], reads=reads, writes=[target, report],
+        self._steps.run("shard", "tp-opt", [str(model), f"--tp-parallelize={join(values)}", "-o", str(target)], reads=reads, writes=[target, report],
                          what=f"by {plan}")
         return target
 
@@ -202,8 +290,8 @@ def _read_shape(path: pathlib.Path) -> str | None:
     try:
         import numpy
         array = numpy.load(path, mmap_mode="r")
-    except (ImportError, OSError, ValueError, EOFError):
-        return None  # tp-run says what is wrong with the file
+    except Exception:  # tp-run says what is wrong with the file
+        return None
     if not isinstance(array, numpy.ndarray):
         return None
     kind = _TYPES.get(array.dtype.name)
