@@ -305,6 +305,8 @@ void checkAreNoInputs(const Options &options,
                                  weights = listWeights(options);
   const std::string &resume = options.training.resume;
   for (const std::string &path : paths) {
+    if (findOpenFile(path)) // written on, not replaced
+      continue;
     std::error_code error;
     auto isIn = [&](const std::vector<std::string> &files) {
       return std::any_of(files.begin(), files.end(), [&](const auto &file) {
