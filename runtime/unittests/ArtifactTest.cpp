@@ -20,7 +20,7 @@ TEST(Container, RoundTrips) {
 TEST(Container, Layout) {
   std::string bytes = makeContainer("{}", "ELF");
   EXPECT_EQ(bytes.substr(0, 40), std::string("TPMLIRX\0"
-                                             "\7\0\0\0"
+                                             "\10\0\0\0"
                                              "\0\0\0\0"
                                              "\2\0\0\0\0\0\0\0"
                                              "\3\0\0\0\0\0\0\0"
