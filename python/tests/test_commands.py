@@ -210,8 +210,9 @@ class Commands(unittest.TestCase):
     def test_a_command_that_is_killed_ends_its_tool(self):
         for number in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number):
-                os.mkfifo(self.folder / "slow.yaml")  # the tool waits for a writer
-                process = self.start("report", "mlp.mlir", "--plan", "slow.yaml")
+                # Copying the model so often takes a while.
+                (self.folder / "slow.yaml").write_text("{loss: mse, optimizer: SGD, accumulate: 1024}\n")
+                process = self.start("report", "mlp.mlir", "--plan", "plan.yaml", "--training", "slow.yaml")
                 record = self.folder / "mlp.tp/steps.json"
                 wait_until(lambda: record.exists() and "shard" in record.read_text() and list_children(process.pid))
                 (tool,) = list_children(process.pid)
@@ -219,7 +220,6 @@ class Commands(unittest.TestCase):
                 process.communicate(timeout=60)
                 wait_until(lambda: not is_running(tool))
                 # The next command has the folder.
-                (self.folder / "slow.yaml").unlink()
                 self.check("report", "mlp.mlir", "--plan", "plan.yaml")
 
     def test_a_tool_has_the_lock(self):
