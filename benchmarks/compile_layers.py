@@ -53,18 +53,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--bin", type=Path, default=ROOT / "build/bin", help="of tp-opt and tp-compile (default: %(default)s)")
     parser.add_argument("--layers", type=int, nargs=2, default=[4, 64], help="of the two models (default: %(default)s)")
-    parser.add_argument("--target", default="cpu", help="of tp-compile, such as cuda:sm_90 (default: %(default)s)")
+    parser.add_argument("--target", help="of tp-compile, such as cuda:sm_90 (default: this CPU)")
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
     short.add_option(parser, layers=[1, 4], rounds=1)
     arguments = parser.parse_args()
 
+    target = [f"--target={arguments.target}"] if arguments.target else []
     best = {}
     with tempfile.TemporaryDirectory() as folder:
         ranks = {layers: build_ranks(arguments.bin / "tp-opt", layers, Path(folder)) for layers in arguments.layers}
         for _ in range(arguments.rounds):
             for layers, paths in ranks.items():
                 for name, path in paths.items():
-                    seconds = run([arguments.bin / "tp-compile", path, f"--target={arguments.target}", "-o", Path(folder) / "model.tpx"])
+                    seconds = run([arguments.bin / "tp-compile", path, *target, "-o", Path(folder) / "model.tpx"])
                     best[name, layers] = min(seconds, best.get((name, layers), seconds))
 
     few, many = arguments.layers

@@ -55,7 +55,7 @@ public:
                 /*isOnly=*/true);
     else if (list)
       readGroups(fields, *list, defaults);
-    else if (!plan.pipeline && !fields["context_parallel"] &&
+    else if (!fields["pipeline"] && !fields["context_parallel"] &&
              (!fields["data_parallel"] ||
               fields["data_parallel"]->items.empty()))
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
@@ -130,8 +130,6 @@ private:
   }
 
   void readContext(const YamlValue &value, ContextAxis &context) {
-    if (value.isNull())
-      return;
     if (!value.isMap())
       return readContextMethod(value, context);
     Fields fields = readFields(value, "map", getContextKeys());

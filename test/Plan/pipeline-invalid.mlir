@@ -26,8 +26,7 @@ pipeline:
 
 //--- list.yaml
 mesh: {pp: 2}
-# CHECK: :[[#@LINE+2]]:1: error: pipeline must map a mesh dimension to its stages, such as {pp: {split: [layers.2]}}, found a list
-# CHECK: error: key 'plan' is missing
+# CHECK: :[[#@LINE+1]]:1: error: pipeline must map a mesh dimension to its stages, such as {pp: {split: [layers.2]}}, found a list
 pipeline: [pp]
 
 //--- stages.yaml

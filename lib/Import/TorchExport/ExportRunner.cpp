@@ -265,9 +265,8 @@ std::optional<c10::IValue> ExportRunner::collect(const ExportTree &tree,
 }
 
 std::optional<c10::IValue> ExportRunner::run() {
-  if (llvm::none_of(program.steps, [](const ExportStep &step) {
-        return step.isInPlace();
-      }))
+  if (llvm::none_of(program.steps,
+                    [](const ExportStep &step) { return step.isInPlace(); }))
     ops.promiseNoWrites();
   Range all{0, program.steps.size()};
   callModule(describeRoot(), all, [&] {
