@@ -116,8 +116,9 @@ class LlamaCpp:
 
     def decode(self, tokens):
         """The most likely next token, and the seconds that it took."""
+        array = (self.api.llama_token * len(tokens))(*tokens)  # the batch refers to it
         start = time.perf_counter()
-        batch = self.api.llama_batch_get_one((self.api.llama_token * len(tokens))(*tokens), len(tokens))
+        batch = self.api.llama_batch_get_one(array, len(tokens))
         if self.api.llama_decode(self.llama.ctx, batch):
             sys.exit("error: llama_decode failed")
         logits = self.api.llama_get_logits_ith(self.llama.ctx, -1)
