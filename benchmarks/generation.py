@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Text generation: a Llama-style decoder of 134 million parameters on two ranks beside transformers' `generate()`, eager and
-compiled with a static cache, beside llama.cpp where llama-cpp-python and gguf are installed (requirements-peers.txt), and beside what
-the machine's memory and its matrix products allow.
+compiled with a static cache, beside llama.cpp where `pip install llama-cpp-python gguf` has been run, which builds it for ten
+minutes, and beside what the machine's memory and its matrix products allow.
 
 A decoding step reads one token behind 512 others. The sides take turns, and a figure is the median over the rounds of each
 round's median. Exits with 1 where a row misses its goal, or where tokens differ."""
