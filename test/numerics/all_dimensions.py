@@ -2,10 +2,7 @@
 """Pipelines, data, context and tensor parallelism on one mesh beside single-device PyTorch: losses and parameters after three steps of
 training, and logits. Every program is proven, or tested, as well."""
 
-import argparse
-import pathlib
 import sys
-import tempfile
 
 import torch
 from torch import nn
@@ -13,7 +10,6 @@ from torch import nn
 import pipeline
 import training
 from context_parallel import LENGTH, STYLES, VOCABULARY, Decoder
-from sampling import take
 
 MESHES = {
     "pp: 2, cp: 2": "",
@@ -35,28 +31,6 @@ def get_cases():
                 lambda logits, target: nn.functional.cross_entropy(logits.flatten(0, 1), target.flatten()), batches=2)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tools", help="where the tools are; PATH by default")
-    parser.add_argument("--filter", default="", help="only cases with this text in their names")
-    parser.add_argument("--keep", type=pathlib.Path, help="keep all files here")
-    options = parser.parse_args()
-    training.STEPS = 3
-    failures = proven = count = 0
-    for case in take(case for case in get_cases() if options.filter in case.name):
-        for check in (pipeline.check_inference, pipeline.check_training):
-            with tempfile.TemporaryDirectory() as scratch:
-                folder = options.keep / f"{case.name}-{check.__name__}".replace(" ", "_") if options.keep else pathlib.Path(scratch)
-                folder.mkdir(parents=True, exist_ok=True)
-                count += 1
-                try:
-                    proven += check(case, options.tools, folder)
-                except AssertionError as error:
-                    failures += 1
-                    print(f"FAIL {case.name}, {check.__name__}: {error}", flush=True)
-    print(f"{count - failures} of {count} programs equal PyTorch, {proven} proven by rules and the others tested")
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    training.STEPS = 3
+    sys.exit(pipeline.main(get_cases, __doc__, "programs"))

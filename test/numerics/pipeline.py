@@ -209,8 +209,8 @@ def check_inference(case, tools, folder):
     return "is proven" in proof
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def main(get_cases=get_cases, description=__doc__, what="pipelines"):
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("--tools", help="where the tools are; PATH by default")
     parser.add_argument("--filter", default="", help="only cases with this text in their names")
     parser.add_argument("--inference", action="store_true", help="no training")
@@ -230,7 +230,7 @@ def main():
                 except AssertionError as error:
                     failures += 1
                     print(f"FAIL {case.name}, {kind}: {error}", flush=True)
-    print(f"{count - failures} of {count} pipelines equal PyTorch, {proven} proven by rules and the others tested")
+    print(f"{count - failures} of {count} {what} equal PyTorch, {proven} proven by rules and the others tested")
     return 1 if failures else 0
 
 

@@ -5,8 +5,8 @@
 
 #include "cpu/Gemm.h"
 #include "cpu/GemmChoiceFile.h"
+#include "cpu/InstructionSet.h"
 #include "cpu/OneDnn.h"
-#include "cpu/TileSets.h"
 #include "tprt/Tensor.h"
 
 #include <algorithm>

@@ -3,22 +3,16 @@
 
 #include "cpu/TileSets.h"
 
+#include "cpu/InstructionSet.h"
 #include "cpu/Panels.h"
 #include "support/Multiversion.h"
-#include "tprt/Error.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #if defined(__x86_64__)
-#include <asm/prctl.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 using namespace tprt;
@@ -512,69 +506,6 @@ TileSet<BFloat16> makeTiles<BFloat16, AmxBf16>() {
   return set;
 }
 #endif
-
-namespace {
-
-/// An instruction set, from the least to the most that tiles use.
-enum class InstructionSet { Baseline, Avx2, Avx512, Avx512Bf16, AmxBf16 };
-
-} // namespace
-
-static constexpr std::string_view instructionSetNames[] = {
-    "baseline", "avx2", "avx512", "avx512-bf16", "amx-bf16"};
-
-/// Whether Linux lets this process use the registers of AMX.
-static bool requestAmx() {
-#if defined(__x86_64__) && defined(ARCH_REQ_XCOMP_PERM)
-  constexpr int tileData = 18; // XFEATURE_XTILEDATA
-  return ::syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, tileData) == 0;
-#else
-  return false;
-#endif
-}
-
-static InstructionSet getBestInstructionSet() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) {
-    if (!__builtin_cpu_supports("avx512bf16"))
-      return InstructionSet::Avx512;
-    return __builtin_cpu_supports("amx-bf16") && requestAmx()
-               ? InstructionSet::AmxBf16
-               : InstructionSet::Avx512Bf16;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("f16c"))
-    return InstructionSet::Avx2;
-#endif
-  return InstructionSet::Baseline;
-}
-
-/// The one that tiles use: at most what TPRT_MAX_ISA names.
-static InstructionSet chooseInstructionSet() {
-  const InstructionSet own = getBestInstructionSet();
-  const char *limit = std::getenv("TPRT_MAX_ISA");
-  if (!limit || !*limit)
-    return own;
-  auto *name = std::ranges::find(instructionSetNames, limit);
-  if (name == std::end(instructionSetNames)) {
-    std::string all;
-    for (std::string_view each : instructionSetNames)
-      all.append(all.empty() ? "" : ", ").append(each);
-    throw inputError("TPRT_MAX_ISA is '" + std::string(limit) +
-                     "', not one of " + all);
-  }
-  return std::min(
-      own, static_cast<InstructionSet>(name - std::begin(instructionSetNames)));
-}
-
-static InstructionSet getInstructionSet() {
-  static const InstructionSet chosen = chooseInstructionSet();
-  return chosen;
-}
-
-std::string_view tprt::getInstructionSetName() {
-  return instructionSetNames[static_cast<int>(getInstructionSet())];
-}
 
 template <typename S>
 const TileSet<S> &tprt::getTiles() {

@@ -13,7 +13,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 
 namespace tprt {
 
@@ -67,12 +66,7 @@ struct TileSet {
   }
 };
 
-/// The instruction set that tiles use: the best of this CPU, or a lesser one that
-/// the environment variable TPRT_MAX_ISA names. Throws an input error if it names
-/// none.
-std::string_view getInstructionSetName();
-
-/// The tiles of that instruction set.
+/// The tiles of the instruction set that getInstructionSet() says.
 template <typename S>
 const TileSet<S> &getTiles();
 
