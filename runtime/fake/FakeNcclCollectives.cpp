@@ -274,16 +274,28 @@ static fs::path getMessagePath(const ncclComm &comm, int from, int to,
   return getPath(comm, "message." + std::to_string(from), number, to);
 }
 
-/// Runs all sends of a group, then its receives.
+namespace {
+/// How far the messages of a group have come.
+struct Progress {
+  bool isPosted = false;
+  size_t numReceived = 0; ///< the sends among them are passed over
+  std::vector<fs::path> sent;
+};
+} // namespace
+
+/// Runs all sends of a group, then its receives. As NCCL may, it holds the
+/// stream until the others have received what was sent.
 static bool runMessages(ncclComm &comm,
                         const std::vector<PointToPoint> &messages,
-                        bool &isPosted, size_t &numDone) {
+                        Progress &progress) {
+  auto &[isPosted, numDone, sent] = progress;
   if (!isPosted)
     for (const PointToPoint &message : messages)
-      if (message.isSend && checkMemory(message.data, message.bytes))
-        writeFile(getMessagePath(comm, comm.rank, message.peer,
-                                 comm.numSent[message.peer]++),
-                  message.data, message.bytes);
+      if (message.isSend && checkMemory(message.data, message.bytes)) {
+        sent.push_back(getMessagePath(comm, comm.rank, message.peer,
+                                      comm.numSent[message.peer]++));
+        writeFile(sent.back(), message.data, message.bytes);
+      }
   isPosted = true;
   for (; numDone < messages.size(); ++numDone) {
     const PointToPoint &message = messages[numDone];
@@ -301,8 +313,10 @@ static bool runMessages(ncclComm &comm,
     else if (checkMemory(message.data, bytes.size()))
       std::memcpy(message.data, bytes.data(), bytes.size());
   }
-  isPosted = false; // a graph runs it again
-  numDone = 0;
+  for (; !sent.empty(); sent.pop_back())
+    if (fs::exists(sent.back()))
+      return false;
+  progress = {}; // a graph runs it again
   return true;
 }
 
@@ -347,8 +361,8 @@ EXPORT ncclGroupEnd() {
     return ncclSuccess;
   if (!group.messages.empty())
     enqueue(group.stream, [comm = group.comm, messages = group.messages,
-                           isPosted = false, numDone = size_t(0)]() mutable {
-      return runMessages(*comm, messages, isPosted, numDone);
+                           progress = Progress()]() mutable {
+      return runMessages(*comm, messages, progress);
     });
   group = Group();
   return ncclSuccess;

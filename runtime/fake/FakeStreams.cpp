@@ -63,6 +63,16 @@ bool fake::advance(CUstream stream, uint64_t position) {
   return stream->numDone >= position;
 }
 
+/// Runs a stream's work up to a position. If it can't go on, all other streams
+/// do what they can: another rank may wait for them.
+static bool advanceAll(CUstream stream, uint64_t position) {
+  if (advance(stream, position))
+    return true;
+  for (CUstream other : getDevice().streams)
+    advance(other, other->numEnqueued);
+  return stream->numDone >= position;
+}
+
 /// Runs the nodes of a graph in an order that its edges allow, as different as
 /// possible from the order of their capture.
 static Work makeReplay(std::shared_ptr<CUgraph_st> graph) {
@@ -128,7 +138,7 @@ EXPORT cuStreamQuery(CUstream stream) {
       invalidate(*stream->graph, "a captured stream is queried");
       return CAPTURE_UNSUPPORTED;
     }
-    bool isDone = advance(stream, stream->numEnqueued);
+    bool isDone = advanceAll(stream, stream->numEnqueued);
     if (getDevice().failure)
       return getDevice().failure;
     if (isDone)
@@ -228,7 +238,7 @@ EXPORT cuEventQuery(CUevent event) {
   }
   if (!event->stream)
     return CUDA_SUCCESS;
-  bool isDone = advance(event->stream, event->position);
+  bool isDone = advanceAll(event->stream, event->position);
   if (getDevice().failure)
     return getDevice().failure;
   return isDone ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

@@ -534,16 +534,20 @@ TEST_P(CollectiveTest, Halo) {
   collectives.push_back(c);
 }
 
-/// The last rank receives what the first one sends; the others have nothing.
+/// The last rank receives what the first one sends, and the other way round;
+/// the others have nothing.
 TEST_P(CollectiveTest, Transfer) {
-  Collective c{.kind = CollectiveKind::Transfer, .dtype = GetParam().dtype};
-  c.groups = {firstRanks(worldSize)};
-  c.operandShapes.assign(worldSize, {0, 0});
-  c.resultShapes = c.operandShapes;
-  c.transfers.resize(worldSize);
-  c.operandShapes.front() = c.resultShapes.back() = {2, 3};
-  c.transfers.back() = {{0, {0, 0}, {0, 0}, {2, 3}}};
-  collectives.push_back(c);
+  for (bool isBackward : {false, true, false}) {
+    Collective c{.kind = CollectiveKind::Transfer, .dtype = GetParam().dtype};
+    c.groups = {firstRanks(worldSize)};
+    c.operandShapes.assign(worldSize, {0, 0});
+    c.resultShapes = c.operandShapes;
+    c.transfers.resize(worldSize);
+    int64_t from = isBackward ? worldSize - 1 : 0, to = worldSize - 1 - from;
+    c.operandShapes[from] = c.resultShapes[to] = {2, 3};
+    c.transfers[to] = {{from, {0, 0}, {0, 0}, {2, 3}}};
+    collectives.push_back(c);
+  }
 }
 
 static std::vector<Parameters> makeParameters() {

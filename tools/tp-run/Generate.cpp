@@ -149,13 +149,13 @@ static Tensor makeRows(const std::vector<std::vector<int64_t>> &sequences) {
 namespace {
 
 /// Prints the tokens of a single sequence as they come, or their text.
-class Stream {
+class TokenStream {
 public:
-  Stream(bool isWanted, const Tokenizer *tokenizer) : isWanted(isWanted) {
+  TokenStream(bool isWanted, const Tokenizer *tokenizer) : isWanted(isWanted) {
     if (tokenizer)
       text.emplace(*tokenizer);
   }
-  ~Stream() { // also before an error
+  ~TokenStream() { // also before an error
     if (hasBegun)
       std::cout << (text ? text->finish() : "") << '\n' << std::flush;
   }
@@ -231,7 +231,7 @@ static ExitCode generateOnRank(const Options &options,
   const bool prints = isFirst && &getTextStream(options) == &std::cout;
   Generation generation;
   {
-    Stream stream(prints, tokenizer.get());
+    TokenStream stream(prints, tokenizer.get());
     GenerationOptions generationOptions = arguments.options;
     generationOptions.onTokens = [&](std::span<const int64_t> tokens) {
       return stream.print(tokens);

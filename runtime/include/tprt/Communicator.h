@@ -24,6 +24,7 @@
 namespace tprt {
 
 class Device;
+class Stream;
 
 /// Thrown in the ranks that leave because another one failed; what() is the
 /// failure.
@@ -63,6 +64,13 @@ public:
   /// Waits for a collective that start() has begun. Like run(), returns the
   /// bytes received. Throws AbortedError.
   virtual int64_t wait(int64_t id);
+
+  /// The stream that collective `id` runs on once it is started. Null on the
+  /// host, where starts enqueue nothing.
+  virtual Stream *getStream(int64_t id) {
+    (void)id;
+    return nullptr;
+  }
 
   /// Allocates `bytes` bytes for the rank's arena, which holds most operands
   /// and results. Returns null if the backend needs no special kind of memory.

@@ -196,10 +196,10 @@ tprt_device_error *CudaStream::getErrorRecord() {
   return reinterpret_cast<tprt_device_error *>(errorRecord.get());
 }
 
-CudaStream &CudaStream::getCommunication() {
-  if (!communication)
-    communication = std::make_unique<CudaStream>(state);
-  return *communication;
+CudaStream &CudaStream::getCommunication(size_t index) {
+  while (communication.size() <= index)
+    communication.push_back(std::make_unique<CudaStream>(state));
+  return *communication[index];
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,8 +209,8 @@ CudaStream &CudaStream::getCommunication() {
 void CudaStream::beginRun() {
   getContext()->makeCurrent();
   numAnnounced = 0;
-  if (communication)
-    communication->numAnnounced = 0;
+  for (auto &beside : communication)
+    beside->numAnnounced = 0;
   attentions.beginRun();
   products.beginRun();
   if (reportsErrors())
@@ -229,8 +229,8 @@ void CudaStream::endRun() {
 void CudaStream::dropOutgrown() {
   staging.dropOutgrown();
   attentions.dropOutgrown();
-  if (communication)
-    communication->dropOutgrown();
+  for (auto &beside : communication)
+    beside->dropOutgrown();
 }
 
 void CudaStream::finish(const Poll &poll) {
@@ -283,18 +283,18 @@ void CudaStream::reportIndex() const {
 void CudaStream::beginTiming() {
   getContext()->makeCurrent();
   numMarks = 0;
-  markTime(/*ofCommunication=*/false);
+  markTime(*this);
   TPRT_CUDA(getDriver(), cuEventSynchronize, marks.front().get());
   startTime = std::chrono::duration_cast<std::chrono::nanoseconds>(
                   std::chrono::steady_clock::now().time_since_epoch())
                   .count();
 }
 
-int64_t CudaStream::markTime(bool ofCommunication) {
+int64_t CudaStream::markTime(Stream &on) {
   if (numMarks == marks.size())
     marks.push_back(makeEvent(getContext(), /*isTimed=*/true));
   TPRT_CUDA(getDriver(), cuEventRecord, marks[numMarks].get(),
-            ofCommunication ? getCommunication().get() : get());
+            static_cast<CudaStream &>(on).get());
   return numMarks++;
 }
 

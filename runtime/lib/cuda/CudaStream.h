@@ -101,15 +101,17 @@ public:
   GemmUses getGemmUses() const override;
   void fill(void *dst, uint64_t pattern, int32_t width, int64_t count) override;
   tprt_device_error *getErrorRecord() override;
-  /// Created at the first call. Only the functions of Stream are used on it.
-  CudaStream &getCommunication() override;
+  CudaStream &getCommunication() override { return getCommunication(0); }
+  /// The stream number `index` of those that run beside this one. Created at
+  /// the first call. Only the functions of Stream are used on it.
+  CudaStream &getCommunication(size_t index);
 
   void beginRun() override;
   void endRun() override;
   void finish(const Poll &poll) override;
 
   void beginTiming() override;
-  int64_t markTime(bool ofCommunication) override;
+  int64_t markTime(Stream &on) override;
   int64_t getTime(int64_t mark) override;
 
   void beginCapture() override;
@@ -144,7 +146,7 @@ private:
   GrowingMemory staging;
   bool isCaptured = false; ///< since beginCapture
   Gemm products;
-  std::unique_ptr<CudaStream> communication;
+  std::vector<std::unique_ptr<CudaStream>> communication;
   Attention attentions;
 };
 

@@ -93,12 +93,12 @@ public:
   /// kernel has reported an index out of range, or the device has failed.
   virtual void finish(const Poll &poll) = 0;
 
-  /// markTime marks a point of this stream, or of the communication stream if
-  /// `ofCommunication`, and returns its index since beginTiming. Once all
+  /// markTime marks a point of `on`, which is this stream or one beside it, and
+  /// returns its index since beginTiming. Once all
   /// enqueued work is done, getTime returns the time of a mark, in nanoseconds
   /// of the host's steady clock.
   virtual void beginTiming() = 0;
-  virtual int64_t markTime(bool ofCommunication = false) = 0;
+  virtual int64_t markTime(Stream &on) = 0;
   virtual int64_t getTime(int64_t mark) = 0;
 
   /// Between these two calls, work is captured instead of run. This applies to

@@ -104,7 +104,7 @@ int32_t tprt_collective_wait(tprt_rank *ctx, int32_t own) {
       ctx->recorder->beginWait(id);
     int64_t bytes = ctx->communicator.wait(id);
     if (ctx->recorder)
-      ctx->recorder->endCollective(bytes, /*wasStarted=*/true);
+      ctx->recorder->endCollective(bytes, ctx->communicator.getStream(id));
     ctx->isUnderWay[id] = false;
     leaveCollective(*ctx, id, bytes);
   });

@@ -40,8 +40,10 @@ public:
     collective = underWay[id];
     collective.waited = endOp();
   }
-  void endCollective(int64_t bytes, bool wasStarted = false) {
-    collective.end = now(wasStarted);
+  /// `ranOn` is the stream that it was started on, null if it wasn't, or on the
+  /// host.
+  void endCollective(int64_t bytes, Stream *ranOn = nullptr) {
+    collective.end = now(ranOn);
     collective.bytes = bytes;
     slices.push_back(collective);
   }
@@ -62,9 +64,9 @@ public:
   }
 
 private:
-  int64_t now(bool ofCommunication = false) const {
+  int64_t now(Stream *on = nullptr) const {
     if (stream)
-      return stream->markTime(ofCommunication);
+      return stream->markTime(on ? *on : *stream);
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();

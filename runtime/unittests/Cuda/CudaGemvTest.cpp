@@ -267,7 +267,7 @@ TEST_P(RowProductsTest, ComeBeforeWhatFollows) {
       {"waitFor", [&] { stream.waitFor(event); }},
       {"attention",
        [&] { stream.attention(attention, data, data, data, nullptr, other); }},
-      {"markTime", [&] { stream.markTime(); }},
+      {"markTime", [&] { stream.markTime(stream); }},
       {"endRun", [&] { stream.endRun(); }},
       {"finish", [&] { stream.finish([](auto) {}); }}};
   stream.beginTiming();

@@ -29,6 +29,41 @@ static CommunicatorFactory makeNccl(Connection &connection) {
   return makeFactory(*findBackend("nccl"), &connection);
 }
 
+/// What the ranks say when they make communicators for a collective.
+static std::string getErrors(const Collective &c) {
+  int64_t size = c.groups.front().size();
+  Manifest manifest;
+  manifest.worldSize = size;
+  manifest.collectives = {c};
+  std::vector<Job> jobs = makeJobs(size);
+  std::vector<std::string> errors(size);
+  runThreads(size, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(60));
+    CommunicatorOptions options;
+    options.device = getDevice(rank);
+    errors[rank] = errorOf([&] { makeNccl(connection)(manifest, options); });
+  });
+  std::string all;
+  for (const std::string &error : errors)
+    all += error + "\n";
+  return all;
+}
+
+/// One stage can't send to two others at once.
+TEST(NcclTransfers, OfSeveralPairsAreRefused) {
+  Collective c{.kind = CollectiveKind::Transfer, .dtype = Dtype::F32};
+  c.fqn = "layers.3";
+  c.groups = {{0, 1, 2}};
+  c.operandShapes = {{2}, {0}, {0}};
+  c.resultShapes = {{0}, {2}, {2}};
+  c.transfers = {{}, {{0, {0}, {0}, {2}}}, {{0, {0}, {0}, {2}}}};
+  std::string errors = getErrors(c);
+  EXPECT_TRUE(contains(errors, "transfer of 'layers.3'")) << errors;
+  EXPECT_TRUE(contains(errors, "rank 0 sends to or receives from several "
+                               "ranks; NCCL transfers are between pairs"))
+      << errors;
+}
+
 /// Every rank says which collective it is, before anything runs.
 TEST(NcclReductions, WithoutTypeAreRefused) {
   auto getErrors = [](Reduction reduction, Dtype dtype) {
@@ -37,18 +72,7 @@ TEST(NcclReductions, WithoutTypeAreRefused) {
     c.fqn = "mlp.down";
     c.operandShapes = c.resultShapes = std::vector<Shape>(2, Shape{4});
     c.groups = {{0, 1}};
-    Manifest manifest;
-    manifest.worldSize = 2;
-    manifest.collectives = {c};
-    std::vector<Job> jobs = makeJobs(2);
-    std::vector<std::string> errors(2);
-    runThreads(2, [&](int64_t rank) {
-      Connection connection(jobs[rank], seconds(60));
-      CommunicatorOptions options;
-      options.device = getDevice(rank);
-      errors[rank] = errorOf([&] { makeNccl(connection)(manifest, options); });
-    });
-    return errors[0] + "\n" + errors[1];
+    return ::getErrors(c);
   };
   std::string errors = getErrors(Reduction::Sum, Dtype::I16);
   EXPECT_TRUE(contains(errors, "mlp.down")) << errors;

@@ -25,12 +25,6 @@ static std::string explainMissing() {
 static std::vector<std::unique_ptr<Communicator>>
 makeCommunicators(const Manifest &manifest, const CommunicatorOptions &options,
                   Rendezvous *rendezvous) {
-  // On a rank's one stream, a send would keep back the receive that its
-  // receiver waits for.
-  for (const Collective &collective : manifest.collectives)
-    if (collective.kind == CollectiveKind::Transfer)
-      throw inputError("the backend 'nccl' doesn't run pipelines; 'local' and "
-                       "'mpi' do");
   const Job &job = rendezvous->getJob();
   std::vector<std::unique_ptr<Communicator>> communicators;
   communicators.push_back(cuda::makeNcclCommunicator(

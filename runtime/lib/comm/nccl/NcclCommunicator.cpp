@@ -3,9 +3,15 @@
 //
 // Enqueues what the plans of NcclPlan.h say.
 //
-// NCCL's calls are on one stream, in the order of the program. This is the
-// stream that computes, unless the program starts collectives and waits for
-// them later; then it is the one beside it.
+// The calls of collectives are on one stream, in the order of the program. This
+// is the stream that computes, unless the program starts collectives and waits
+// for them later; then it is the one beside it.
+//
+// Stages of a pipeline send while they receive, so their transfers would hold
+// each other up on one stream, or in one communicator, whose calls NCCL
+// serializes. Each direction between two ranks, a channel, has a stream and a
+// communicator of its own. A transfer then waits for nothing but its two ranks,
+// as tp-verify-collectives assumes when it proves that a pipeline ends.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +36,13 @@ public:
   using Error::Error;
 };
 
+/// One direction of transfers: a sender and a receiver, the same for all pairs
+/// of the collective.
+struct Channel {
+  ncclComm_t comm = nullptr; ///< null: this rank is in none of the pairs
+  CudaStream *stream = nullptr;
+};
+
 class NcclCommunicator final : public Communicator {
 public:
   NcclCommunicator(const Manifest &manifest, CudaStream &compute, int64_t rank,
@@ -40,6 +53,7 @@ public:
   int64_t run(int64_t id, const std::byte *src, std::byte *dst) override;
   void start(int64_t id, const std::byte *src, std::byte *dst) override;
   int64_t wait(int64_t id) override;
+  Stream *getStream(int64_t id) override { return &getStreamOf(id); }
   std::shared_ptr<std::byte> allocate(int64_t bytes) override;
   bool warmUp(std::byte *arena, int64_t bytes) override;
   std::string getDescription() const override;
@@ -59,26 +73,36 @@ private:
   /// too long.
   void watch(const char *function, std::function<void()> call);
   void initialize();
-  ncclComm_t getComm(const std::vector<std::vector<int64_t>> &groups);
+  ncclComm_t split(const Groups &groups);
+  ncclComm_t getComm(const Groups &groups);
+  Channel getChannel(const Groups &pairs);
   void connect();
+  void connect(ncclComm_t comm, CudaStream &on, const std::set<int64_t> &sentTo,
+               const std::set<int64_t> &receivedFrom);
+  /// Where collective `id` runs.
+  CudaStream &getStreamOf(int64_t id) const {
+    return manifest.collectives[id].kind == CollectiveKind::Transfer
+               ? *channels.at(plans[id].groups).stream
+               : stream;
+  }
+  /// All that this rank has split from the world's.
+  std::vector<ncclComm_t> getSplitComms() const;
   std::string describeStopped() const;
   std::string findObstacle(const std::byte *arena, int64_t bytes);
   std::string registerArena(std::byte *arena, int64_t bytes);
   void enqueue(int64_t id, const std::byte *src, std::byte *dst);
   void exchange(const NcclPlan &plan, int64_t width, const std::byte *src,
-                std::byte *dst);
+                std::byte *dst, CudaStream &on);
   void allGather(const Collective &c, const NcclPlan &plan,
                  const std::byte *src, std::byte *dst);
   void reduceScatter(const Collective &c, const NcclPlan &plan,
                      const std::byte *src, std::byte *dst);
-  void copyBoxes(const std::vector<Box> &boxes, int64_t width,
-                 const std::byte *src, std::byte *dst, bool isSent);
 
   const Nccl &nccl = Nccl::get();
   const Manifest &manifest;
   CudaStream &compute;
-  CudaStream &stream;        ///< NCCL's
-  std::vector<Event *> ends; ///< of started collectives, by id
+  CudaStream &stream;        ///< of collectives that aren't transfers
+  std::vector<Event *> ends; ///< of collectives on other streams, by id
   const int64_t rank;
   Rendezvous &rendezvous;
   const std::chrono::milliseconds timeout;
@@ -87,8 +111,9 @@ private:
   std::shared_ptr<std::byte> reached;
   ncclComm_t world = nullptr;
   /// One for each distinct list of groups, split from the world's.
-  std::map<std::vector<std::vector<int64_t>>, ncclComm_t> comms;
-  std::vector<NcclPlan> plans; ///< by collective
+  std::map<Groups, ncclComm_t> comms;
+  std::map<Groups, Channel> channels; ///< by their pairs
+  std::vector<NcclPlan> plans;        ///< by collective
   /// The addresses of the first run's operands and results, until it has ended.
   std::vector<const std::byte *> addresses;
   bool isWarm = false;
@@ -108,9 +133,11 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
                                    Rendezvous &rendezvous,
                                    std::chrono::milliseconds timeout)
     : manifest(manifest), compute(compute),
-      stream(std::any_of(manifest.collectives.begin(),
-                         manifest.collectives.end(),
-                         [](const Collective &c) { return c.isStarted; })
+      stream(std::any_of(
+                 manifest.collectives.begin(), manifest.collectives.end(),
+                 [](const Collective &c) {
+                   return c.isStarted && c.kind != CollectiveKind::Transfer;
+                 })
                  ? compute.getCommunication()
                  : compute),
       ends(manifest.collectives.size()), rank(rank), rendezvous(rendezvous),
@@ -124,7 +151,9 @@ NcclCommunicator::NcclCommunicator(const Manifest &manifest,
     // In the same order everywhere: splitting is collective itself.
     for (size_t i = 0; i < plans.size(); ++i) {
       plans[i] = makeNcclPlan(manifest, i, rank);
-      plans[i].comm = getComm(manifest.collectives[i].groups);
+      plans[i].comm = manifest.collectives[i].kind == CollectiveKind::Transfer
+                          ? getChannel(plans[i].groups).comm
+                          : getComm(plans[i].groups);
     }
     connect();
   } catch (const AbortedError &) { // the others know
@@ -142,9 +171,8 @@ NcclCommunicator::~NcclCommunicator() {
   if (isAborted)
     return;
   registrations.clear();
-  for (auto &[groups, comm] : comms)
-    if (comm && comm != world)
-      nccl.ncclCommDestroy(comm);
+  for (ncclComm_t comm : getSplitComms())
+    nccl.ncclCommDestroy(comm);
   if (world)
     nccl.ncclCommDestroy(world);
 }
@@ -189,17 +217,9 @@ void NcclCommunicator::initialize() {
   world = *made;
 }
 
-/// The communicator of this rank's group, null if it is in none of them. A
+/// A new communicator of this rank's group, null if it is in none of them. A
 /// member's rank in it is its position in the group.
-ncclComm_t
-NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
-  auto [entry, isNew] = comms.try_emplace(groups);
-  if (!isNew)
-    return entry->second;
-  std::vector<int64_t> everyone(manifest.worldSize);
-  std::iota(everyone.begin(), everyone.end(), 0);
-  if (groups == std::vector<std::vector<int64_t>>{everyone})
-    return entry->second = world;
+ncclComm_t NcclCommunicator::split(const Groups &groups) {
   int color = NCCL_SPLIT_NOCOLOR, key = 0;
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t p = 0; p < groups[g].size(); ++p)
@@ -211,7 +231,37 @@ NcclCommunicator::getComm(const std::vector<std::vector<int64_t>> &groups) {
   watch("ncclCommSplit", [&nccl = nccl, made, world = world, color, key] {
     TPRT_NCCL(ncclCommSplit, world, world, color, key, made.get(), nullptr);
   });
-  return entry->second = *made;
+  return *made;
+}
+
+ncclComm_t NcclCommunicator::getComm(const Groups &groups) {
+  auto [entry, isNew] = comms.try_emplace(groups);
+  if (!isNew)
+    return entry->second;
+  std::vector<int64_t> everyone(manifest.worldSize);
+  std::iota(everyone.begin(), everyone.end(), 0);
+  return entry->second = groups == Groups{everyone} ? world : split(groups);
+}
+
+Channel NcclCommunicator::getChannel(const Groups &pairs) {
+  auto [entry, isNew] = channels.try_emplace(pairs);
+  if (isNew) {
+    // The first stream beside the compute stream is that of collectives.
+    entry->second.stream = &compute.getCommunication(channels.size());
+    entry->second.comm = split(pairs);
+  }
+  return entry->second;
+}
+
+std::vector<ncclComm_t> NcclCommunicator::getSplitComms() const {
+  std::vector<ncclComm_t> all;
+  for (const auto &[groups, comm] : comms)
+    if (comm && comm != world)
+      all.push_back(comm);
+  for (const auto &[pairs, channel] : channels)
+    if (channel.comm)
+      all.push_back(channel.comm);
+  return all;
 }
 
 /// Connects the members of each communicator, and the ranks that send boxes to
@@ -229,26 +279,17 @@ void NcclCommunicator::connect() {
       if (box.peer != plan.position)
         receivedFrom[plan.comm].insert(box.peer);
   }
-  std::byte *scratch = stream.getStaging(2 * sizeof(float));
-  std::byte *received = scratch + sizeof(float);
-  stream.beginRun();
-  stream.fill(scratch, 0, 1, 2 * sizeof(float));
-  for (auto &[groups, comm] : comms) { // in the same order everywhere
-    if (!comm)
-      continue;
-    TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
-              comm, stream.get());
-    TPRT_NCCL(ncclGroupStart, comm);
-    for (int64_t peer : sentTo[comm])
-      TPRT_NCCL(ncclSend, comm, scratch, 1, ncclUint8, static_cast<int>(peer),
-                comm, stream.get());
-    for (int64_t peer : receivedFrom[comm])
-      TPRT_NCCL(ncclRecv, comm, received, 1, ncclUint8, static_cast<int>(peer),
-                comm, stream.get());
-    TPRT_NCCL(ncclGroupEnd, comm);
-  }
-  stream.endRun();
-  stream.finish([&](std::chrono::steady_clock::duration waited) {
+  compute.beginRun();
+  // In the same order everywhere.
+  for (auto &[groups, comm] : comms)
+    if (comm)
+      connect(comm, stream, sentTo[comm], receivedFrom[comm]);
+  for (auto &[pairs, channel] : channels)
+    if (channel.comm)
+      connect(channel.comm, *channel.stream, sentTo[channel.comm],
+              receivedFrom[channel.comm]);
+  compute.endRun();
+  compute.finish([&](std::chrono::steady_clock::duration waited) {
     poll();
     if (timeout.count() > 0 && waited > timeout)
       throw executionError("the ranks don't connect by NCCL" +
@@ -256,22 +297,44 @@ void NcclCommunicator::connect() {
   });
 }
 
+/// The compute stream waits for it.
+void NcclCommunicator::connect(ncclComm_t comm, CudaStream &on,
+                               const std::set<int64_t> &sentTo,
+                               const std::set<int64_t> &receivedFrom) {
+  std::byte *scratch = on.getStaging(2 * sizeof(float));
+  std::byte *received = scratch + sizeof(float);
+  on.fill(scratch, 0, 1, 2 * sizeof(float));
+  TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
+            comm, on.get());
+  TPRT_NCCL(ncclGroupStart, comm);
+  for (int64_t peer : sentTo)
+    TPRT_NCCL(ncclSend, comm, scratch, 1, ncclUint8, static_cast<int>(peer),
+              comm, on.get());
+  for (int64_t peer : receivedFrom)
+    TPRT_NCCL(ncclRecv, comm, received, 1, ncclUint8, static_cast<int>(peer),
+              comm, on.get());
+  TPRT_NCCL(ncclGroupEnd, comm);
+  if (&on != &compute)
+    compute.waitFor(on.announce());
+}
+
 /// Copies boxes between operand or result and staging.
-void NcclCommunicator::copyBoxes(const std::vector<Box> &boxes, int64_t width,
-                                 const std::byte *src, std::byte *dst,
-                                 bool isSent) {
+static void copyBoxes(CudaStream &on, const std::vector<Box> &boxes,
+                      int64_t width, const std::byte *src, std::byte *dst,
+                      bool isSent) {
   for (const Box &box : boxes)
-    stream.copy(box.strided, width, isSent ? src : src + box.offset,
-                isSent ? dst + box.offset : dst);
+    on.copy(box.strided, width, isSent ? src : src + box.offset,
+            isSent ? dst + box.offset : dst);
 }
 
 /// Runs a collective by boxes. The whole operand is read before the result is
 /// written.
 void NcclCommunicator::exchange(const NcclPlan &plan, int64_t width,
-                                const std::byte *src, std::byte *dst) {
-  std::byte *sent = stream.getStaging(plan.sentBytes + plan.receivedBytes);
+                                const std::byte *src, std::byte *dst,
+                                CudaStream &on) {
+  std::byte *sent = on.getStaging(plan.sentBytes + plan.receivedBytes);
   std::byte *received = sent + plan.sentBytes;
-  copyBoxes(plan.sent, width, src, sent, /*isSent=*/true);
+  copyBoxes(on, plan.sent, width, src, sent, /*isSent=*/true);
   // The boxes that this rank sends to itself are the same on both sides, in the
   // same order.
   std::vector<const Box *> own;
@@ -281,7 +344,7 @@ void NcclCommunicator::exchange(const NcclPlan &plan, int64_t width,
       own.push_back(&box);
     else
       TPRT_NCCL(ncclSend, plan.comm, sent + box.offset, box.bytes, ncclUint8,
-                static_cast<int>(box.peer), plan.comm, stream.get());
+                static_cast<int>(box.peer), plan.comm, on.get());
   }
   auto next = own.begin();
   std::vector<std::pair<const Box *, const Box *>> kept;
@@ -290,25 +353,25 @@ void NcclCommunicator::exchange(const NcclPlan &plan, int64_t width,
       kept.emplace_back(&box, *next++);
     else
       TPRT_NCCL(ncclRecv, plan.comm, received + box.offset, box.bytes,
-                ncclUint8, static_cast<int>(box.peer), plan.comm, stream.get());
+                ncclUint8, static_cast<int>(box.peer), plan.comm, on.get());
   }
   TPRT_NCCL(ncclGroupEnd, plan.comm);
   for (auto [to, from] : kept)
-    stream.copy(received + to->offset, sent + from->offset, to->bytes);
-  copyBoxes(plan.received, width, received, dst, /*isSent=*/false);
+    on.copy(received + to->offset, sent + from->offset, to->bytes);
+  copyBoxes(on, plan.received, width, received, dst, /*isSent=*/false);
 }
 
 void NcclCommunicator::allGather(const Collective &c, const NcclPlan &plan,
                                  const std::byte *src, std::byte *dst) {
   int64_t width = byteWidth(c.dtype);
   if (!plan.isEven)
-    return exchange(plan, width, src, dst);
+    return exchange(plan, width, src, dst, stream);
   std::byte *gathered =
       plan.isDense ? dst : stream.getStaging(plan.receivedBytes);
   TPRT_NCCL(ncclAllGather, plan.comm, src, gathered,
             plan.operandElements * width, ncclUint8, plan.comm, stream.get());
   if (!plan.isDense)
-    copyBoxes(plan.received, width, gathered, dst, /*isSent=*/false);
+    copyBoxes(stream, plan.received, width, gathered, dst, /*isSent=*/false);
 }
 
 void NcclCommunicator::reduceScatter(const Collective &c, const NcclPlan &plan,
@@ -317,7 +380,7 @@ void NcclCommunicator::reduceScatter(const Collective &c, const NcclPlan &plan,
   const std::byte *blocks = src;
   if (!plan.isDense) {
     std::byte *staging = stream.getStaging(plan.sentBytes);
-    copyBoxes(plan.sent, width, src, staging, /*isSent=*/true);
+    copyBoxes(stream, plan.sent, width, src, staging, /*isSent=*/true);
     blocks = staging;
   }
   if (plan.isEven) {
@@ -337,23 +400,20 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
                                std::byte *dst) {
   const Collective &c = manifest.collectives[id];
   const NcclPlan &plan = plans[id];
-  if (!plan.comm)
-    throw executionError("rank " + std::to_string(rank) +
-                         " is in no group of " +
-                         describeCollective(manifest, id));
   if (!isWarm)
     addresses.insert(addresses.end(), {src, dst});
-  stream.fill(reached.get(), id, sizeof(int32_t), 1);
+  CudaStream &on = getStreamOf(id);
+  on.fill(reached.get(), id, sizeof(int32_t), 1);
   switch (c.kind) {
   case CollectiveKind::AllReduce:
     if (plan.resultElements > 0)
       TPRT_NCCL(ncclAllReduce, plan.comm, src, dst, plan.resultElements,
-                *toNccl(c.dtype), toNccl(c.reduction), plan.comm, stream.get());
+                *toNccl(c.dtype), toNccl(c.reduction), plan.comm, on.get());
     break;
   case CollectiveKind::Broadcast:
     TPRT_NCCL(ncclBroadcast, plan.comm, src, dst,
               plan.resultElements * byteWidth(c.dtype), ncclUint8,
-              static_cast<int>(c.root), plan.comm, stream.get());
+              static_cast<int>(c.root), plan.comm, on.get());
     break;
   case CollectiveKind::AllGather:
     allGather(c, plan, src, dst);
@@ -362,7 +422,7 @@ void NcclCommunicator::enqueue(int64_t id, const std::byte *src,
     reduceScatter(c, plan, src, dst);
     break;
   default:
-    exchange(plan, byteWidth(c.dtype), src, dst);
+    exchange(plan, byteWidth(c.dtype), src, dst, on);
   }
 }
 
@@ -373,15 +433,22 @@ int64_t NcclCommunicator::run(int64_t id, const std::byte *src,
 }
 
 void NcclCommunicator::start(int64_t id, const std::byte *src, std::byte *dst) {
-  if (&stream == &compute)
+  if (!plans[id].isMember)
+    throw executionError("rank " + std::to_string(rank) +
+                         " is in no group of " +
+                         describeCollective(manifest, id));
+  if (!plans[id].comm) // neither sends nor receives
+    return;
+  CudaStream &on = getStreamOf(id);
+  if (&on == &compute)
     return enqueue(id, src, dst);
-  stream.waitFor(compute.announce());
+  on.waitFor(compute.announce());
   enqueue(id, src, dst);
-  ends[id] = stream.announce();
+  ends[id] = on.announce();
 }
 
 int64_t NcclCommunicator::wait(int64_t id) {
-  if (&stream != &compute)
+  if (plans[id].comm && &getStreamOf(id) != &compute)
     compute.waitFor(ends[id]);
   return plans[id].countedBytes;
 }
@@ -524,9 +591,11 @@ void NcclCommunicator::barrier() { exchange("", 0); }
 void NcclCommunicator::poll() {
   try {
     rendezvous.poll();
-    for (auto &[groups, comm] : comms) {
+    std::vector<ncclComm_t> all = getSplitComms();
+    all.push_back(world);
+    for (ncclComm_t comm : all) {
       ncclResult_t error = ncclSuccess;
-      if (comm && nccl.ncclCommGetAsyncError(comm, &error) == ncclSuccess)
+      if (nccl.ncclCommGetAsyncError(comm, &error) == ncclSuccess)
         nccl.check(error, "a collective", comm);
     }
   } catch (...) {
@@ -545,9 +614,8 @@ void NcclCommunicator::abort(const std::string &reason) {
   for (std::unique_ptr<Registration> &registration : registrations)
     registration->forget();
   // Ends their kernels, and frees them.
-  for (auto &[groups, comm] : comms)
-    if (comm && comm != world)
-      nccl.ncclCommAbort(comm);
+  for (ncclComm_t comm : getSplitComms())
+    nccl.ncclCommAbort(comm);
   if (world)
     nccl.ncclCommAbort(world);
 }

@@ -4,6 +4,7 @@
 #include "comm/nccl/NcclPlan.h"
 
 #include <algorithm>
+#include <set>
 
 using namespace tprt;
 using namespace tprt::cuda;
@@ -68,13 +69,42 @@ static bool isOutermost(const Shape &shape, int64_t dim) {
   return true;
 }
 
+/// The pairs of sender and receiver of a transfer, by receiver.
+static Groups getChannels(const Manifest &manifest, int64_t id) {
+  const Collective &c = manifest.collectives[id];
+  Groups pairs;
+  std::set<int64_t> seen;
+  for (int64_t to = 0; to < manifest.worldSize; ++to)
+    for (const Transfer &transfer : c.transfers[to]) {
+      std::vector<int64_t> pair = {transfer.from, to};
+      if (transfer.from == to)
+        pair.pop_back();
+      if (!pairs.empty() && pairs.back() == pair)
+        continue;
+      for (int64_t rank : pair)
+        if (!seen.insert(rank).second)
+          throw executionError(describeCollective(manifest, id) + ": rank " +
+                               std::to_string(rank) +
+                               " sends to or receives from several ranks; "
+                               "NCCL transfers are between pairs");
+      pairs.push_back(pair);
+    }
+  return pairs;
+}
+
 NcclPlan cuda::makeNcclPlan(const Manifest &manifest, int64_t id,
                             int64_t rank) {
   checkReduction(manifest, id);
   const Collective &c = manifest.collectives[id];
   NcclPlan plan;
-  const std::vector<int64_t> *group = c.getGroup(rank);
-  if (!group)
+  plan.isMember = c.getGroup(rank);
+  plan.groups =
+      c.kind == CollectiveKind::Transfer ? getChannels(manifest, id) : c.groups;
+  auto group = std::find_if(
+      plan.groups.begin(), plan.groups.end(), [&](const auto &members) {
+        return std::find(members.begin(), members.end(), rank) != members.end();
+      });
+  if (group == plan.groups.end())
     return plan;
   plan.position =
       std::find(group->begin(), group->end(), rank) - group->begin();

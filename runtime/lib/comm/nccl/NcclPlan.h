@@ -12,6 +12,8 @@
 //   permute, an exchange) is sends and receives of boxes: each rank packs the
 //   boxes of its operand that others need, sends and receives, and copies what
 //   it has received to its place in the result.
+// - A transfer between stages of a pipeline is the same within pairs of sender
+//   and receiver.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,10 +28,18 @@
 
 namespace tprt::cuda {
 
+/// Disjoint lists of ranks. A rank in a list has its position there as its
+/// number.
+using Groups = std::vector<std::vector<int64_t>>;
+
 /// How one rank runs one collective.
 struct NcclPlan : Boxes {
-  ncclComm_t comm = nullptr; ///< of the rank's group; null: it is in none
-  int64_t position = 0;      ///< in the group
+  /// The groups whose members communicate; those of transfers are channels.
+  Groups groups;
+  bool isMember = false; ///< of a group of the collective
+  ncclComm_t comm =
+      nullptr;          ///< of its group among `groups`; null: it is in none
+  int64_t position = 0; ///< in that group
   int64_t operandElements = 0, resultElements = 0;
   bool isDense = false; ///< NCCL's own collective needs no staging
   bool isEven = false;  ///< the members' blocks have one shape
@@ -39,7 +49,8 @@ struct NcclPlan : Boxes {
 };
 
 /// The plan of rank `rank` for collective `id` of the manifest, without a
-/// communicator. Throws an execution error if NCCL doesn't have the reduction.
+/// communicator. Throws an execution error if NCCL doesn't have the reduction,
+/// or a rank is in several pairs of a transfer.
 NcclPlan makeNcclPlan(const Manifest &manifest, int64_t id, int64_t rank);
 
 /// NCCL's type for a reduction's elements; nullopt if it has none.
