@@ -148,11 +148,12 @@ class InsertProfileMarks
   /// The positions of the parameters that all programs read only as right
   /// operands of GEMMs.
   ArrayAttr findRightOperands() {
+    SymbolTable symbols(getOperation());
     std::optional<BitVector> found;
     for (func::FuncOp program : getEntryPrograms(getOperation())) {
       BitVector own;
       for (Value argument : getArguments(program, Role::Parameter))
-        own.push_back(isRightOperand(argument));
+        own.push_back(isRightOperand(argument, symbols));
       if (found)
         *found &= own;
       else
@@ -166,12 +167,19 @@ class InsertProfileMarks
     return b.getArrayAttr(positions);
   }
 
-  static bool isRightOperand(Value buffer) {
-    return llvm::all_of(buffer.getUses(), [](OpOperand &use) {
+  static bool isRightOperand(Value buffer, const SymbolTable &symbols) {
+    return llvm::all_of(buffer.getUses(), [&](OpOperand &use) {
       if (auto product = dyn_cast<tprt::GemmOp>(use.getOwner()))
         return &use == &product.getBMutable();
+      if (auto call = dyn_cast<tprt::CallOp>(use.getOwner())) {
+        auto callee = symbols.lookup<func::FuncOp>(call.getCallee());
+        return isRightOperand(callee.getArgument(use.getOperandNumber()),
+                              symbols);
+      }
       return isa<ViewLikeOpInterface>(use.getOwner()) &&
-             llvm::all_of(use.getOwner()->getResults(), isRightOperand);
+             llvm::all_of(use.getOwner()->getResults(), [&](Value view) {
+               return isRightOperand(view, symbols);
+             });
     });
   }
 
