@@ -139,6 +139,7 @@ SessionOptions getSessionOptions(const Options &options,
   SessionOptions sessionOptions;
   sessionOptions.communicator.timeout = getTimeout(options);
   sessionOptions.pinRanks = !options.noPin;
+  sessionOptions.flightDirectory = options.flightDirectory;
   sessionOptions.gemm.library = parseGemmLibrary(options.gemm);
   int ownDevice = job ? static_cast<int>(job->localRank) : 0;
   sessionOptions.cuda = {

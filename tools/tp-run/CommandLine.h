@@ -40,6 +40,8 @@ struct TrainingArguments {
   int64_t logEvery = 0;
   std::string checkpointDirectory, resume = "auto", metrics, lossCurve;
   int64_t checkpointEvery = 0, checkpointKeep = 0;
+  int64_t checkReplicasEvery = 0; ///< 0: never
+  int64_t numRestarts = 0;
 };
 
 /// The options of --generate.
@@ -58,7 +60,7 @@ struct Options {
   std::string programName; ///< of several in the artifact; empty: by the inputs
   std::string weights, outputWeights, json, blocks, calibration;
   std::string stateIn, stateOut;
-  std::string trace, machine;
+  std::string trace, machine, flightDirectory;
   bool profile = false, noPin = false;
   std::string communication = "auto";
   std::string gemm = "measure";

@@ -263,6 +263,12 @@ std::optional<Job> Launcher::start() {
       ranks[rank] = child;
       continue;
     }
+    for (int signal : {SIGINT, SIGTERM}) { // the launcher's, after a restart
+      struct sigaction inherited = {};
+      ::sigaction(signal, nullptr, &inherited);
+      if (inherited.sa_handler != SIG_IGN)
+        ::signal(signal, SIG_DFL);
+    }
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) // the launcher has ended already
       ::_exit(RunFailed);
@@ -422,10 +428,18 @@ std::variant<int, Job> startProcesses(const Options &options) {
   const Manifest &manifest = options.artifact->getManifest();
   chooseBackend(ofRank, manifest);
   checkNumProcesses(manifest, *ofRank.job);
-  Launcher launcher(options);
-  if (std::optional<Job> job = launcher.start())
-    return *job;
-  return launcher.wait();
+  for (int64_t restarts = 0;; ++restarts) {
+    Launcher launcher(options);
+    if (std::optional<Job> job = launcher.start())
+      return *job;
+    int exitCode = launcher.wait();
+    if (exitCode != RunFailed || isToEnd ||
+        restarts == options.training.numRestarts)
+      return exitCode;
+    report("note", "starting all ranks again (" + std::to_string(restarts + 1) +
+                       " of " + std::to_string(options.training.numRestarts) +
+                       ")");
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -80,6 +80,21 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
           ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
           ->type_name("M")
           ->needs(directory);
+  CLI::Option *replicas =
+      app.add_option("--check-replicas", arguments.checkReplicasEvery,
+                     "every K steps and before each checkpoint, compare the "
+                     "values of parameters that several ranks hold, and fail "
+                     "if they differ")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
+          ->type_name("K");
+  CLI::Option *restart =
+      app.add_option("--restart", arguments.numRestarts,
+                     "with -n: when a rank fails or is killed, start all ranks "
+                     "again, up to N times; they continue from D's last "
+                     "complete checkpoint")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 30))
+          ->type_name("N")
+          ->needs(directory);
   CLI::Option *resume =
       app.add_option("--resume", arguments.resume,
                      "auto: continue from D's last complete checkpoint, if "
@@ -108,7 +123,7 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
                    "go on when the loss is NaN or infinite");
   for (CLI::Option *option :
        {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
-        resume, resetData, metrics, log, curve, nonfinite})
+        replicas, restart, resume, resetData, metrics, log, curve, nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
   for (const char *other :
@@ -403,6 +418,7 @@ static TrainingOptions getTrainingOptions(const Options &options,
   result.allowNonfinite = arguments.allowNonfinite;
   result.checkpointEvery = arguments.checkpointEvery;
   result.checkpointKeep = arguments.checkpointKeep;
+  result.checkReplicasEvery = arguments.checkReplicasEvery;
   return result;
 }
 

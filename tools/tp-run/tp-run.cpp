@@ -490,6 +490,11 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
+  app.add_option("--flight-recorder", options.flightDirectory,
+                 "when a run fails, write each rank's last 64 collectives to "
+                 "D/flight-RANK.json")
+      ->check(isDirectoryName)
+      ->type_name("D");
   app.add_flag("--allow-unused-weights", options.allowUnusedWeights,
                "accept weights that the program doesn't use, also of a file");
   app.add_flag("--allow-outside-weights", options.allowOutsideWeights,
@@ -531,6 +536,14 @@ static void checkUsage(const Options &options) {
         " ranks are threads of one process; leave one of them "
         "out" +
         usageHint);
+  if (options.training.numRestarts > 0 && options.processes == 0)
+    throw UsageError("--restart is for the processes that -n starts; other "
+                     "launchers restart theirs" +
+                     std::string(usageHint));
+  if (options.training.numRestarts > 0 && options.training.resume != "auto")
+    throw UsageError("--restart continues from the last complete checkpoint; "
+                     "leave --resume out" +
+                     std::string(usageHint));
   if (options.processes > 0 && backend && backend->isLaunched)
     throw UsageError(
         "-n starts processes, and those of --comm=" + options.communication +

@@ -34,6 +34,10 @@ struct TrainingOptions {
   CheckpointDirectory *checkpoints = nullptr; ///< null: none are written
   int64_t checkpointEvery = 0; ///< steps; 0: only when training ends
   int64_t checkpointKeep = 0;  ///< how many are kept; 0: all
+  /// After every so many steps, and before a checkpoint, the ranks compare the
+  /// parameters that several of them hold; see Session::findDivergence(). 0:
+  /// never.
+  int64_t checkReplicasEvery = 0;
   /// Needed if other processes host ranks and checkpoints are written. Rank 0,
   /// the only one that has `checkpoints`, writes them, and this function
   /// collects the parameters there, like Connection::withParameters.
@@ -66,8 +70,9 @@ TPRT_API void checkSameData(const Checkpoint &checkpoint, const Dataset &data,
 /// Runs the steps from `start` to options.steps. `start` is 0, or the step of a
 /// checkpoint that has been loaded into the session. `position` is the first
 /// example to use. Writes a checkpoint when the options say so and at the end.
-/// Throws an execution error when a rank fails or the loss isn't finite;
-/// checkpoints written before that stay.
+/// Throws an execution error when a rank fails, the loss isn't finite, or ranks
+/// hold different values of the same parameter; checkpoints written before that
+/// stay.
 TPRT_API TrainingResult train(Session &session, const Dataset &data,
                               int64_t start, int64_t position,
                               const TrainingOptions &options);

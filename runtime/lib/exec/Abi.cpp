@@ -55,6 +55,8 @@ static int64_t enterCollective(tprt_rank &rank, int32_t own, const char *what) {
 /// Leaves collective `id` when it is complete.
 static void leaveCollective(tprt_rank &rank, int64_t id, int64_t bytes) {
   rank.isInCollective = false;
+  if (rank.flight)
+    rank.flight->end(id, bytes);
   ++rank.counts[id].calls;
   rank.counts[id].bytes += bytes;
 }
@@ -63,6 +65,8 @@ int32_t tprt_collective(tprt_rank *ctx, int32_t own, const void *src,
                         void *dst) {
   return guarded(*ctx, [&] {
     int64_t id = enterCollective(*ctx, own, "runs");
+    if (ctx->flight)
+      ctx->flight->begin(id);
     if (ctx->recorder)
       ctx->recorder->beginCollective(id);
     int64_t bytes = ctx->communicator.run(
@@ -86,6 +90,8 @@ int32_t tprt_collective_start(tprt_rank *ctx, int32_t own, const void *src,
                            "for it");
     if (src == dst && collective.kind != CollectiveKind::AllReduce)
       throw executionError("only an all_reduce can be started in place");
+    if (ctx->flight)
+      ctx->flight->begin(id);
     if (ctx->recorder)
       ctx->recorder->startCollective(id);
     ctx->communicator.start(id, static_cast<const std::byte *>(src),

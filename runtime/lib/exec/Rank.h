@@ -6,6 +6,7 @@
 
 #include "cpu/Gemm.h"
 #include "device/Stream.h"
+#include "profile/FlightRecorder.h"
 #include "profile/Recorder.h"
 #include "tprt/Communicator.h"
 #include "tprt/Session.h"
@@ -30,6 +31,7 @@ struct tprt_rank {
   std::vector<bool> isUnderWay; ///< by collective: started but not waited for
   tprt::GemmState gemm;
   std::optional<tprt::Recorder> recorder; ///< while a run is recorded
+  tprt::FlightRecorder *flight = nullptr; ///< null: there is none
 
   // The first failure: set before the status that reports it is returned.
   std::string error;

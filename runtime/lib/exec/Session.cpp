@@ -7,6 +7,7 @@
 #include "exec/GatherBlocks.h"
 #include "exec/OutputsOfRank.h"
 #include "exec/RankThreads.h"
+#include "exec/Replicas.h"
 #include "exec/ShardedTensors.h"
 #include "support/Cores.h"
 #include "support/Patience.h"
@@ -61,6 +62,7 @@ struct Session::Impl {
   std::vector<std::shared_ptr<std::byte>> arenas = {}; ///< by rank
   std::unique_ptr<RankThreads> threads = {}; ///< made by the first run
   std::map<const Program *, ProgramState> states = {};
+  std::map<int64_t, FlightRecorder> flights = {}; ///< by rank, if wanted
   // Of the current run.
   const Program *program = nullptr;
   ProgramState *state = nullptr;
@@ -78,6 +80,7 @@ struct Session::Impl {
   void makeTeam();
   void runTeam(const RankThreads::Work &work);
   void dropTeam();
+  std::string writeFlights(const std::string &failure);
   void nameConstants();
   void runProgram(tprt_rank &rank);
   void capture(tprt_rank &rank);
@@ -148,10 +151,29 @@ void Session::Impl::runTeam(const RankThreads::Work &work) {
     makeTeam();
   try {
     threads->run(work);
-  } catch (const Error &) {
+  } catch (const Error &error) {
+    std::string problem = writeFlights(error.what());
     dropTeam();
-    throw;
+    if (problem.empty())
+      throw;
+    throw executionError(error.what() + problem);
   }
+}
+
+/// Returns what goes wrong, for the end of the failure's text.
+std::string Session::Impl::writeFlights(const std::string &failure) {
+  try {
+    for (const std::unique_ptr<Communicator> &communicator :
+         threads->getCommunicators())
+      if (auto found = flights.find(communicator->getRank());
+          found != flights.end())
+        found->second.write(options.flightDirectory, getManifest(),
+                            *communicator, failure);
+  } catch (const Error &error) {
+    return std::string("; the last collectives can't be recorded: ") +
+           error.what();
+  }
+  return "";
 }
 
 void Session::Impl::dropTeam() {
@@ -197,6 +219,8 @@ void Session::Impl::nameConstants() {
 void Session::Impl::runProgram(tprt_rank &rank) {
   int64_t id = rank.communicator.getRank();
   std::fill(rank.counts.begin(), rank.counts.end(), CollectiveCount());
+  if (rank.flight)
+    rank.flight->beginRun();
   rank.isUnderWay.assign(rank.isUnderWay.size(), false);
   rank.lastCollective = -1;
   if (rank.stream)
@@ -316,6 +340,8 @@ void Session::Impl::runRank(tprt_rank &rank, const RunOptions &options,
   Recording *recording = options.recording;
   const Manifest &manifest = getManifest();
   rank.program = program;
+  if (auto found = flights.find(id); found != flights.end())
+    rank.flight = &found->second;
   if (rank.stream)
     rank.stream->setProgram(program - manifest.programs.data());
   if (manifest.programs.size() > 1)
@@ -432,6 +458,9 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     else
       impl->parameters.fill(i, *info.init);
   }
+  if (!impl->options.flightDirectory.empty())
+    for (int64_t rank : impl->ranks)
+      impl->flights[rank];
   impl->arenas.resize(manifest.worldSize);
   impl->announced.resize(manifest.worldSize);
   if (!impl->device->sharesHostMemory())
@@ -553,6 +582,17 @@ void Session::setParameters(const TensorMap &values, const TensorMap &blocks) {
                               block);
   if (impl->threads)
     impl->nameConstants();
+}
+
+std::string Session::findDivergence() {
+  std::string found;
+  impl->runTeam([&](tprt_rank &rank) {
+    std::string own = tprt::findDivergence(getManifest(), impl->parameters,
+                                           rank.communicator);
+    if (rank.communicator.getRank() == impl->ranks.front())
+      found = own;
+  });
+  return found;
 }
 
 void Session::resetState() {

@@ -72,10 +72,21 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
     if (options.onCheckpoint)
       options.onCheckpoint(training.checkpoint);
   };
+  int64_t comparedStep = start;
+  auto compareReplicas = [&] {
+    if (options.checkReplicasEvery == 0 || comparedStep == training.step)
+      return;
+    comparedStep = training.step;
+    std::string divergence = session.findDivergence();
+    if (!divergence.empty())
+      throw executionError("after step " + std::to_string(training.step) + " " +
+                           divergence);
+  };
   int64_t savedStep = start;
   auto save = [&] {
     if (savedStep == training.step)
       return;
+    compareReplicas();
     savedStep = training.step;
     if (options.withParameters)
       options.withParameters(write);
@@ -108,6 +119,9 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
       throw executionError("the loss of step " + std::to_string(report.step) +
                            " is " +
                            (std::isnan(report.loss) ? "NaN" : "infinite"));
+    if (options.checkReplicasEvery > 0 &&
+        training.step % options.checkReplicasEvery == 0)
+      compareReplicas();
     if (options.checkpointEvery > 0 &&
         training.step % options.checkpointEvery == 0)
       save();
