@@ -340,8 +340,8 @@ def train_with_ours(case, tools, folder):
     proof = run(tool["tp-opt"], folder / "ranks.mlir", "-o", "/dev/null",
                 f"--tp-verify-spmd=reference={folder}/model.mlir train={folder}/train.yaml accept-tested")
     run(tool["tp-compile"], folder / "ranks.mlir", "-o", folder / "model.tpx")
-    run(tool["tp-run"], folder / "model.tpx", "--weights", weights, *data, "--steps", STEPS, "--no-shuffle", "--allow-unused-weights",
-        "--metrics", folder / "metrics.jsonl", "--output-weights", folder / "trained.safetensors")
+    run(tool["tp-run"], folder / "model.tpx", "--weights", weights, *data, "--steps", STEPS, "--no-shuffle", "--check-replicas", "1",
+        "--allow-unused-weights", "--metrics", folder / "metrics.jsonl", "--output-weights", folder / "trained.safetensors")
     metrics = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return metrics, safetensors.torch.load_file(folder / "trained.safetensors"), proof
 
