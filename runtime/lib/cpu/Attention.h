@@ -9,8 +9,8 @@
 
 namespace tprt {
 
-/// See tprt_attention. All functions here throw an execution error if the arguments
-/// are out of range.
+/// See tprt_attention. All functions here throw an execution error if the
+/// arguments are out of range.
 void attention(const tprt_attention_args &args, const void *query,
                const void *key, const void *value, const void *mask,
                void *output, GemmState &state);
