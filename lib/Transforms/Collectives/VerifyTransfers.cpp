@@ -11,6 +11,7 @@
 
 #include "Collectives.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Utils.h"
 #include <array>
 #include <map>
@@ -38,7 +39,8 @@ Channel getChannel(TransferOp op) {
 class TransfersVerifier {
 public:
   TransfersVerifier(MeshOp mesh, PipelineOp pipeline)
-      : mesh(mesh), pipeline(pipeline) {}
+      : mesh(mesh), pipeline(pipeline),
+        uniformity(pipeline->getParentOfType<ModuleOp>(), mesh) {}
 
   LogicalResult verify(ArrayRef<func::FuncOp> programs) {
     byRank = programs;
@@ -159,6 +161,21 @@ private:
       if (a.getVaryingAttr() != b.getVaryingAttr())
         return fail(b, a) << "sender and receiver say that the value differs "
                              "along different mesh dimensions";
+      if (failed(checkVarying(a)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// What the receiver decides by relies on where the value may differ.
+  LogicalResult checkVarying(TransferOp sent) {
+    for (StringRef name : uniformity.getVaryingAxes(sent.getInput())) {
+      auto isNamed = [&](AxisRefAttr other) { return other.getName() == name; };
+      AxisListAttr varying = sent.getVaryingAttr();
+      if (name != axis.getName() &&
+          (!varying || llvm::none_of(varying.getAxes(), isNamed)))
+        return sent.emitError("sends a value that may differ along '")
+               << name << "', which 'varying' doesn't name";
     }
     return success();
   }
@@ -214,6 +231,7 @@ private:
 
   MeshOp mesh;
   PipelineOp pipeline;
+  Uniformity uniformity;
   ArrayRef<func::FuncOp> byRank;
   AxisRefAttr axis;
   int64_t numStages = 0;

@@ -76,6 +76,21 @@ func.func @types_stage1(%e: tensor<0xf32>) attributes {tp.ranks = array<i64: 1>,
 
 tp.mesh @mesh(pp = 2, tp = 2)
 tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @hidden(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>})
+    attributes {tp.ranks = array<i64: 0, 1>, tp.stage = 0 : i64} {
+  // expected-error@+1 {{sends a value that may differ along 'tp', which 'varying' doesn't name}}
+  %0 = tp.transfer %x from 0 to 1 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
+  return
+}
+func.func @hidden_stage1(%e: tensor<0xf32>) attributes {tp.ranks = array<i64: 2, 3>, tp.stage = 1 : i64, tp.stage_of = @hidden} {
+  %0 = tp.transfer %e from 0 to 1 over @mesh {pp} : tensor<0xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2, tp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
 func.func @differing(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0, 1>, tp.stage = 0 : i64} {
   // expected-note@+1 {{the other one is here}}
   %0 = tp.transfer %x from 0 to 1 varying {tp} over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
