@@ -155,10 +155,11 @@ def OutlineRepeats : Pass<"tp-outline-repeats", "::mlir::ModuleOp"> {
     A model repeats its layers. The passes after this one, and LLVM, then compile equal layers once.
     The pass looks for consecutive sequences of equally many ops that have the same names,
     attributes and types, compute from each other in the same way, and whose results are needed
-    outside at the same places. They may differ in FQNs and in the numbers of their collectives. One
-    function takes what they read and write as buffers, and a `tprt.call` replaces each of them. A
-    call takes the buffer of an input or parameter, instead of a tensor, if nothing updates it, or if
-    only calls use it and none reads it after the call that updates it.
+    outside at the same places. They may differ in FQNs, in the numbers of their collectives, and in
+    the parts that they take of an input, as microbatches do. One function takes what they read and
+    write as buffers, and a `tprt.call` replaces each of them. A call takes the buffer of an input or
+    parameter, instead of a tensor, if nothing updates it, or if only calls use it and none reads it
+    after the call that updates it.
 
     ```mlir
     %w = bufferization.to_tensor %arg1 restrict : memref<4x4xf32> to tensor<4x4xf32>

@@ -16,6 +16,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Interfaces/ShapeOpInterfaces.h"
@@ -83,10 +84,11 @@ bool isPlain(Operation *op) {
 /// The discardable attributes that say what `op` computes.
 DictionaryAttr getMeaning(Operation *op) {
   DictionaryAttr all = op->getDiscardableAttrDictionary();
-  if (!all.contains(kFqnAttr))
+  if (!all.contains(kFqnAttr) && !all.contains(kPassAttr))
     return all;
   NamedAttrList attributes(all);
   attributes.erase(kFqnAttr);
+  attributes.erase(kPassAttr);
   return attributes.getDictionary(op->getContext());
 }
 
@@ -103,6 +105,7 @@ public:
 
 private:
   SmallVector<RepeatedOps> find(size_t minSaved);
+  void hoistInputParts();
   void sinkCheapOps();
   void noteVaryingConstants(const RepeatedOps &repeated);
   std::optional<Sequence> describe(size_t begin, size_t period);
@@ -124,6 +127,9 @@ private:
   /// The operands that are other constants in other sequences of the same
   /// repetition. Functions take them as buffers.
   DenseSet<OpOperand *> varyingConstants;
+  /// What cuts inputs into several parts, such as microbatches. Each sequence
+  /// may need another part, so they belong to none.
+  DenseSet<Operation *> inputParts;
   OpClasses opClasses;
   DenseMap<std::pair<unsigned, Attribute>, unsigned> classesWithAttributes;
 
@@ -389,7 +395,7 @@ SmallVector<RepeatedOps> Outliner::find(size_t minSaved) {
   opClasses = {};
   classesWithAttributes.clear();
   for (Operation &op : program.getBody().front().without_terminator()) {
-    if (isCloned(&op))
+    if (isCloned(&op) || inputParts.contains(&op))
       continue;
     indices[&op] = ops.size();
     ops.push_back(&op);
@@ -474,6 +480,33 @@ static unsigned countGenerating(Operation *op, Value rank,
   return count <= most ? count : 0;
 }
 
+/// Moves them to the program's beginning, behind the reads of its arguments.
+void Outliner::hoistInputParts() {
+  Block &body = program.getBody().front();
+  DenseMap<Value, Value> inputs; // by their parts, and by themselves
+  DenseMap<Value, unsigned> numSlices;
+  Block::iterator end = body.begin();
+  for (; auto read = dyn_cast<bufferization::ToTensorOp>(*end); ++end) {
+    auto argument = dyn_cast<BlockArgument>(read.getBuffer());
+    if (argument && getRole(program, argument.getArgNumber()) == Role::Input)
+      inputs[read] = read;
+  }
+  SmallVector<Operation *> parts;
+  for (Operation &op : llvm::make_range(end, body.end())) {
+    if (!isMovement(&op) || !inputs.contains(op.getOperand(0)))
+      continue;
+    Value input = inputs.lookup(op.getOperand(0));
+    inputs[op.getResult(0)] = input;
+    numSlices[input] += isa<SliceOpInterface>(op);
+    parts.push_back(&op);
+  }
+  for (Operation *part : parts)
+    if (numSlices.lookup(inputs.lookup(part->getResult(0))) > 1) {
+      part->moveBefore(&body, end);
+      inputParts.insert(part);
+    }
+}
+
 /// Clones for each op that reads them: reshapes, transposes and slices, since
 /// calls read in another order; and integers that a few ops compute from no
 /// input, such as the indices of elements, which take less time to compute than
@@ -485,7 +518,8 @@ void Outliner::sinkCheapOps() {
     if (unsigned count = countGenerating(&op, rank, generating))
       generating[&op] = count;
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
-    if (!isMovement(&op) && !generating.contains(&op))
+    if (inputParts.contains(&op) ||
+        (!isMovement(&op) && !generating.contains(&op)))
       continue;
     llvm::SmallSetVector<Operation *, 4> users;
     for (Operation *user : op.getUsers())
@@ -525,25 +559,35 @@ void Outliner::noteVaryingConstants(const RepeatedOps &repeated) {
 }
 
 unsigned Outliner::outline(size_t minSaved) {
+  hoistInputParts();
   if (find(minSaved).empty())
     return 0;
   sinkCheapOps();
-  SmallVector<RepeatedOps> found = find(minSaved);
-  std::vector<std::pair<func::FuncOp, Sequence>> calls;
-  for (const RepeatedOps &repeated : found) {
+  // Those of one function, in the order of the program. The layers of a
+  // microbatch, for example, are like those of the others.
+  std::vector<std::vector<Sequence>> functions;
+  std::map<std::vector<size_t>, size_t> numbers; // by signature
+  for (const RepeatedOps &repeated : find(minSaved)) {
     noteVaryingConstants(repeated);
-    std::map<std::vector<size_t>, std::vector<Sequence>> alike;
-    for (size_t i = 0; i < repeated.count; ++i)
-      if (auto sequence =
-              describe(repeated.begin + i * repeated.period, repeated.period))
-        alike[sequence->signature].push_back(std::move(*sequence));
-    for (auto &[signature, sequences] : alike) {
-      if ((sequences.size() - 1) * repeated.period < minSaved)
+    for (size_t i = 0; i < repeated.count; ++i) {
+      auto sequence =
+          describe(repeated.begin + i * repeated.period, repeated.period);
+      if (!sequence)
         continue;
-      func::FuncOp function = build(sequences.front());
-      for (Sequence &sequence : sequences)
-        calls.push_back({function, std::move(sequence)});
+      auto [it, isNew] =
+          numbers.try_emplace(sequence->signature, functions.size());
+      if (isNew)
+        functions.emplace_back();
+      functions[it->second].push_back(std::move(*sequence));
     }
+  }
+  std::vector<std::pair<func::FuncOp, Sequence>> calls;
+  for (std::vector<Sequence> &sequences : functions) {
+    if ((sequences.size() - 1) * sequences.front().ops.size() < minSaved)
+      continue;
+    func::FuncOp function = build(sequences.front());
+    for (Sequence &sequence : sequences)
+      calls.push_back({function, std::move(sequence)});
   }
   // Go backwards: a sequence reads results of ops before it.
   llvm::sort(calls, [&](const auto &x, const auto &y) {

@@ -269,3 +269,53 @@ func.func @exponents(%rank: index {tprt.role = "rank"}, %arg1: memref<4x4xf32> {
   bufferization.materialize_in_destination %z3 in restrict writable %out : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
   return
 }
+
+// -----
+
+// Each microbatch takes its part of the input, and is a pass over the model of its own.
+
+// CHECK-LABEL: func.func @microbatches(
+// CHECK: %[[X:.+]] = bufferization.to_tensor %arg1
+// CHECK-COUNT-5: nn.slice %[[X]] dim 0
+// CHECK-COUNT-4: tprt.call @[[PASS:.+]] rank %
+// CHECK-NOT: nn.slice
+// CHECK: func.func private @[[PASS]](
+func.func @microbatches(%rank: index {tprt.role = "rank"}, %arg1: memref<20x4xf32> {tp.name = "x", tprt.role = "input"},
+    %arg2: memref<4x4xf32> {tprt.role = "parameter"}, %out: memref<4x4xf32> {tprt.role = "output"})
+    attributes {tp.ranks = array<i64: 0>} {
+  %x = bufferization.to_tensor %arg1 restrict : memref<20x4xf32> to tensor<20x4xf32>
+  %w = bufferization.to_tensor %arg2 restrict : memref<4x4xf32> to tensor<4x4xf32>
+  %zero = nn.constant dense<0.0> : tensor<4x4xf32>
+  %x0 = nn.slice %x dim 0 start 0 step 1 : tensor<20x4xf32> -> tensor<4x4xf32>
+  %w0 = nn.recompute %w {tp.pass = 0 : i64} : tensor<4x4xf32>
+  %p0 = nn.linear %x0, %w0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q0 = tprt.collective 0 into %p0 : tensor<4x4xf32> -> tensor<4x4xf32>
+  %r0 = nn.relu %q0 : tensor<4x4xf32>
+  %s0 = nn.add %zero, %r0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x1 = nn.slice %x dim 0 start 4 step 1 : tensor<20x4xf32> -> tensor<4x4xf32>
+  %w1 = nn.recompute %w {tp.pass = 1 : i64} : tensor<4x4xf32>
+  %p1 = nn.linear %x1, %w1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q1 = tprt.collective 1 into %p1 : tensor<4x4xf32> -> tensor<4x4xf32>
+  %r1 = nn.relu %q1 : tensor<4x4xf32>
+  %s1 = nn.add %s0, %r1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x2 = nn.slice %x dim 0 start 8 step 1 : tensor<20x4xf32> -> tensor<4x4xf32>
+  %w2 = nn.recompute %w {tp.pass = 2 : i64} : tensor<4x4xf32>
+  %p2 = nn.linear %x2, %w2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q2 = tprt.collective 2 into %p2 : tensor<4x4xf32> -> tensor<4x4xf32>
+  %r2 = nn.relu %q2 : tensor<4x4xf32>
+  %s2 = nn.add %s1, %r2 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x3 = nn.slice %x dim 0 start 12 step 1 : tensor<20x4xf32> -> tensor<4x4xf32>
+  %w3 = nn.recompute %w {tp.pass = 3 : i64} : tensor<4x4xf32>
+  %p3 = nn.linear %x3, %w3 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q3 = tprt.collective 3 into %p3 : tensor<4x4xf32> -> tensor<4x4xf32>
+  %r3 = nn.relu %q3 : tensor<4x4xf32>
+  %s3 = nn.add %s2, %r3 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %x4 = nn.slice %x dim 0 start 16 step 1 : tensor<20x4xf32> -> tensor<4x4xf32>
+  %w4 = nn.recompute %w {tp.pass = 4 : i64} : tensor<4x4xf32>
+  %p4 = nn.linear %x4, %w4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %q4 = tprt.collective 4 into %p4 : tensor<4x4xf32> -> tensor<4x4xf32>
+  %r4 = nn.relu %q4 : tensor<4x4xf32>
+  %s4 = nn.add %s3, %r4 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  bufferization.materialize_in_destination %s4 in restrict writable %out : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
+  return
+}
