@@ -18,6 +18,7 @@ for schedule, stages in (("GPipe", 1), ("1F1B", 1), ("Interleaved1F1B", 2), ("In
     seconds[key] = report["prediction"]["seconds"]
     received[key] = sum(sum(c["bytes_by_rank"]) for c in report["collectives"] if c["kind"] == "transfer" and len(c["shape"]) > 1)
 base = "1F1B", 1
+assert waiting["Interleaved1F1B", 2] < 0.7 * waiting[base] and waiting["InterleavedZeroBubble", 1] < 0.8 * waiting[base], waiting
 for other in (("Interleaved1F1B", 2), ("InterleavedZeroBubble", 1), ("InterleavedZeroBubble", 2)):
     assert waiting[other] < waiting[base] and seconds[other] < seconds[base], (other, waiting, seconds)
 for key, moved in received.items():

@@ -567,7 +567,8 @@ def HoistParameterUpdates : Pass<"tp-hoist-parameter-updates", "::mlir::func::Fu
     each update up to the point where its parameter's gradient is computed and no later op reads the
     parameter. Then one gradient is live at a time, and the update still overwrites the parameter in
     place. Collectives don't move, and no update moves above a collective whose result it needs. If
-    an update needs all gradients first, as with clipping, nothing moves.
+    an update needs all gradients first, as with clipping, nothing moves. In a pipeline, nothing
+    moves above a transfer that sends a value, because another stage waits for it.
 
     ```mlir
     %3 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>
