@@ -5,6 +5,7 @@
 // RUN: tp-opt model.mlir --tp-print-plan=plan=two.yaml -o /dev/null | FileCheck %s --check-prefix=TEXT
 // RUN: tp-opt model.mlir --tp-print-plan="plan=two.yaml format=json" -o /dev/null | FileCheck %s --check-prefix=JSON
 // RUN: tp-opt model.mlir --tp-print-plan="plan=two.yaml format=python" -o /dev/null | FileCheck %s --check-prefix=PYTHON
+// RUN: tp-opt model.mlir --tp-explain="plan=two.yaml" -o /dev/null | FileCheck %s --check-prefix=TEXT
 // RUN: tp-opt model.mlir --tp-apply-plan=plan=interleaved.yaml | FileCheck %t/interleaved.yaml
 // RUN: tp-opt model.mlir --tp-print-plan=plan=interleaved.yaml -o /dev/null | FileCheck %s --check-prefix=INTERLEAVED
 // RUN: tp-opt model.mlir --tp-print-plan=plan=memory.yaml -o /dev/null | FileCheck %s --check-prefix=MEMORY

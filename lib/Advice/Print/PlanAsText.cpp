@@ -27,8 +27,9 @@ static std::vector<std::string> getSplit(const PipelineAxis &pipeline) {
   return modules;
 }
 
-/// As a plan has it, with the modules that `split: auto` stands for.
-static void printPipeline(const CheckedPlan &plan, raw_ostream &os) {
+void plan::printPipeline(const CheckedPlan &plan, raw_ostream &os) {
+  if (!plan.file.pipeline)
+    return;
   const PipelineAxis &pipeline = *plan.file.pipeline;
   os << "pipeline: {" << plan.file.mesh[pipeline.axis].name << ": {split: ["
      << llvm::join(getSplit(pipeline), ", ")
@@ -49,8 +50,7 @@ void plan::printText(const CheckedPlan &plan, ModuleOp model, raw_ostream &os) {
   for (const MeshAxis &axis : plan.file.mesh)
     os << " " << axis.name << "=" << axis.size;
   os << "\n";
-  if (plan.file.pipeline)
-    printPipeline(plan, os);
+  printPipeline(plan, os);
   auto printTensor = [&](StringRef what, const TensorDescription &tensor) {
     if (llvm::none_of(tensor.placements,
                       [](const Layout &layout) { return layout.has_value(); }))
