@@ -7,6 +7,7 @@
 
 #include "Explain.h"
 #include "mlir/IR/Remarks.h"
+#include "tp/Advice/Print/PlanPrinter.h"
 #include "tp/Plan/Finding.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/StringExtras.h"
@@ -209,8 +210,11 @@ void explain::printText(const Program &program, raw_ostream &os) {
   os << "mesh";
   for (size_t i = 0; i < mesh.getNumAxes(); ++i)
     os << " " << mesh.getAxisName(i) << "=" << mesh.getAxisSizes()[i];
+  os << "\n";
+  if (program.plan)
+    plan::printPipeline(*program.plan, os);
   const Explanation &explanation = program.explanation;
-  os << "\ntotal as propagated: " << printTotals(program.total);
+  os << "total as propagated: " << printTotals(program.total);
   if (program.gap)
     os << "; at most " << plan::printBytes(program.gap) << " above the optimum";
   os << "\ntotal after tp-optimize-collectives: "

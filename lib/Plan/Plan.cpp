@@ -5,12 +5,14 @@
 #include "BatchInputs.h"
 #include "Evenness.h"
 #include "FsdpGroups.h"
+#include "Stages.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
+#include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Reductions.h"
-#include "tp/Plan/Pattern.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -28,6 +30,19 @@ SmallVector<AxisPlacement> CheckedPlan::getPlacements(StringAttr fqn) const {
     for (const ParameterLayout &layout : it->second)
       placements.push_back(layout.over);
   return placements;
+}
+
+int64_t CheckedPlan::getBytesPerRank(ParameterOpInterface parameter) const {
+  RankedTensorType type = parameter.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  for (const AxisPlacement &over : getPlacements(parameter.getFqnAttr())) {
+    if (!over.placement.isShard())
+      continue;
+    int64_t &size = shape[over.placement.dim];
+    for (unsigned axis : over.axes)
+      size = llvm::divideCeil(size, file.mesh[axis].size);
+  }
+  return getTensorBytes(type.clone(shape));
 }
 
 namespace {
@@ -48,7 +63,7 @@ struct ModelIndex {
     });
   }
 
-  llvm::MapVector<StringAttr, SmallVector<ModuleOpInterface, 1>> modules;
+  ModuleCalls modules;
   llvm::MapVector<StringAttr, ParameterOpInterface> parameters;
   SmallVector<nn::CrossEntropyOp> losses;
   ModuleTree tree;
@@ -84,8 +99,7 @@ public:
     valid &= succeeded(findBatch(model, plan));
     valid &= succeeded(findSequence(model, plan));
     valid &= succeeded(findFsdpGroups(model, plan));
-    if (plan.file.pipeline)
-      valid &= succeeded(findStages(*plan.file.pipeline));
+    valid &= succeeded(findStages(model, index.modules, index.tree, plan));
     return success(succeeded(checkReductions()) && valid);
   }
 
@@ -540,62 +554,6 @@ private:
       check(layouts.module, layouts.outputs, layouts.inputs.size());
     }
     return success(valid);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Pipelines
-  //===--------------------------------------------------------------------===//
-
-  /// Finds the first call of each module that begins a stage.
-  LogicalResult findStages(const PipelineAxis &pipeline) {
-    llvm::DenseMap<Operation *, int64_t> places;
-    model.walk<WalkOrder::PreOrder>(
-        [&](ModuleOpInterface module) { places[module] = places.size(); });
-    bool valid = true;
-    auto fail = [&](const ModulePattern &begin, const Twine &message) {
-      valid = false;
-      return emitError(begin.loc) << message;
-    };
-    const ModulePattern *previous = nullptr;
-    for (const ModulePattern &begin : pipeline.split) {
-      auto found =
-          index.modules.find(StringAttr::get(model.getContext(), begin.text));
-      if (found == index.modules.end() || begin.text.empty()) {
-        fail(begin,
-             "no stage can begin at '" + begin.text + "': " +
-                 index.tree.explainMismatch(begin.text, MatchMode::Fnmatch));
-        continue;
-      }
-      ModuleOpInterface module = found->second.front();
-      if (!isOnEveryPath(module))
-        fail(begin, "no stage can begin at '" + begin.text +
-                        "': it isn't on every path through the model")
-                .attachNote(module.getLoc())
-            << "it is in a branch, a loop or another function than the entry "
-               "point";
-      else if (previous && places[plan.stages.back()] >= places[module])
-        fail(begin, "the model runs '" + begin.text + "' before '" +
-                        previous->text +
-                        "', so its stage can't come after that one; list the "
-                        "modules in the order in which the model runs them")
-                .attachNote(previous->loc)
-            << "'" << previous->text << "' is here";
-      else {
-        plan.stages.push_back(module);
-        previous = &begin;
-      }
-    }
-    return success(valid);
-  }
-
-  /// Whether every run of the entry point runs `module` once.
-  static bool isOnEveryPath(Operation *module) {
-    Operation *parent = module->getParentOp();
-    while (isa<ModuleOpInterface>(parent))
-      parent = parent->getParentOp();
-    auto function = dyn_cast<FunctionOpInterface>(parent);
-    return function && function.isPublic() &&
-           function.getFunctionBody().hasOneBlock();
   }
 
   ModuleOp model;

@@ -4,6 +4,7 @@
 #include "tp/Plan/PlanFile.h"
 #include "MeshReader.h"
 #include "PlanKeys.h"
+#include "StagesReader.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
@@ -185,51 +186,11 @@ private:
                                  "' is in data_parallel, so it can't have the "
                                  "stages of a pipeline, too");
       plan.pipeline = PipelineAxis{axis, loc};
-      readStages(field, *plan.pipeline);
+      StagesReader stages(*plan.pipeline, plan.mesh[axis].name,
+                          plan.mesh[axis].size);
+      stages.read(field);
+      failed |= stages.hasFailed();
     });
-  }
-
-  void readStages(const YamlValue &value, PipelineAxis &pipeline) {
-    if (!value.isMap())
-      return reportValue(value, "a pipeline is a map with the key 'split'");
-    Fields fields = readFields(value, "map", getPipelineKeys());
-    const YamlValue *split = fields["split"];
-    if (!split)
-      report(value.loc, "key 'split' is missing: the modules that begin the "
-                        "stages after the first");
-    else if (!split->isList())
-      reportValue(*split, "split must be a list of modules");
-    else
-      readModules(*split, pipeline.split);
-    int64_t numStages = plan.mesh[pipeline.axis].size;
-    int64_t numSplits = split && split->isList() ? split->items.size() : -1;
-    if (numStages < 2)
-      report(pipeline.loc, "'" + plan.mesh[pipeline.axis].name +
-                               "' has one rank, and a pipeline has at least "
-                               "two stages");
-    else if (numSplits >= 0 && numSplits + 1 != numStages)
-      report(split->loc, "split must have " + Twine(numStages - 1) +
-                             (numStages == 2 ? " module" : " modules") +
-                             ", as the " + Twine(numStages) + " ranks of '" +
-                             plan.mesh[pipeline.axis].name +
-                             "' run a stage each, found " + Twine(numSplits));
-    if (const YamlValue *schedule = fields["schedule"]) {
-      if (auto kind = findNamed(kSchedules, schedule->text))
-        pipeline.schedule = *kind;
-      else
-        report(schedule->loc, "there is no schedule " + schedule->describe() +
-                                  suggestOr(schedule->text, {"GPipe", "1F1B"},
-                                            "; schedules are GPipe and 1F1B"));
-    }
-    if (const YamlValue *microbatches = fields["microbatches"]) {
-      std::optional<int64_t> count = microbatches->getInteger();
-      if (count && *count >= 1 && *count <= kMaxMicrobatches)
-        pipeline.microbatches = *count;
-      else
-        reportValue(*microbatches,
-                    "microbatches must be an integer from 1 to " +
-                        Twine(kMaxMicrobatches));
-    }
   }
 
   void readBatch(const YamlValue &value, FileLineColLoc loc) {

@@ -146,12 +146,21 @@ ArrayRef<KeySpec> plan::getDataKeys() {
 
 ArrayRef<KeySpec> plan::getPipelineKeys() {
   static const KeySpec keys[] = {
-      {"split", ValueType::list(ValueType::text(), /*minItems=*/1),
+      {"split",
+       ValueType(anyOf(
+           {ValueType::oneOf({"auto"}).toSchema(),
+            ValueType::list(ValueType::text(), /*minItems=*/1).toSchema()})),
        "the FQNs of the modules that begin the stages after the first, in the "
-       "order in which the model runs them",
+       "order in which the model runs them; auto: stages of equal time",
        KeySpec::Required},
-      {"schedule", ValueType::name(kSchedules),
+      {"schedule", ValueType::name(kPipelineSchedules),
        "the order of the microbatches' passes; 1F1B by default"},
+      {"stages_per_rank", ValueType::integer(1, kMaxStagesPerRank),
+       "with split: auto, the number of stages that each rank runs; by default "
+       "2 with Interleaved1F1B and 1 with others"},
+      {"machine", ValueType::text(),
+       "with split: auto, the machine whose times are balanced, a preset or "
+       "the path of a description; cpu by default"},
       {"microbatches", ValueType::integer(1, kMaxMicrobatches),
        "the number of microbatches, each as large as the model's batch; 1 by "
        "default"},

@@ -20,6 +20,8 @@ inline constexpr int64_t kMaxRanks = std::numeric_limits<int32_t>::max();
 /// The model is copied for each microbatch.
 inline constexpr int64_t kMaxMicrobatches = 1024;
 
+inline constexpr int64_t kMaxStagesPerRank = 1024;
+
 inline constexpr NamedValue<MatchMode> kMatchModes[] = {
     {"fnmatch", MatchMode::Fnmatch},
     {"hf", MatchMode::HuggingFace},
@@ -35,9 +37,11 @@ inline constexpr NamedValue<DataAxis::Style> kDataStyles[] = {
     {"fsdp", DataAxis::FSDP},
 };
 
-inline constexpr NamedValue<PipelineSchedule> kSchedules[] = {
+inline constexpr NamedValue<PipelineSchedule> kPipelineSchedules[] = {
     {"GPipe", PipelineSchedule::GPipe},
     {"1F1B", PipelineSchedule::OneFOneB},
+    {"Interleaved1F1B", PipelineSchedule::Interleaved1F1B},
+    {"InterleavedZeroBubble", PipelineSchedule::InterleavedZeroBubble},
 };
 
 inline constexpr NamedValue<ContextMethod> kContextMethods[] = {

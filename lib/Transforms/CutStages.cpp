@@ -42,24 +42,24 @@ RankedTensorType getTransferred(Type type) {
   return tensor.getRank() == 0 ? tensor.clone({1}) : tensor;
 }
 
-/// Builds the program of one stage.
+/// Builds the program of the ranks at one index along the pipeline, `rank`.
 class StageBuilder {
 public:
-  StageBuilder(func::FuncOp program, func::FuncOp whole, int64_t stage,
-               int64_t numStages, const StageAnalysis &analysis,
+  StageBuilder(func::FuncOp program, func::FuncOp whole, int64_t rank,
+               int64_t numRanks, const StageAnalysis &analysis,
                PipelineOp pipeline, MeshOp mesh, Uniformity &uniformity)
-      : program(program), old(whole.getBody().front()), stage(stage),
-        numStages(numStages), analysis(analysis), pipeline(pipeline),
-        mesh(mesh), uniformity(uniformity), builder(program.getContext()),
-        tensors(TensorBuilder::get(whole)), numReceived(numStages, 0),
-        numSent(numStages, 0), pending(numStages) {}
+      : program(program), old(whole.getBody().front()), rank(rank),
+        numRanks(numRanks), analysis(analysis), pipeline(pipeline), mesh(mesh),
+        uniformity(uniformity), builder(program.getContext()),
+        tensors(TensorBuilder::get(whole)), numReceived(numRanks, 0),
+        numSent(numRanks, 0), pending(numRanks) {}
 
   void build() {
     Block *block = builder.createBlock(&program.getBody());
     for (BlockArgument argument : old.getArguments())
       mapping.map(argument,
                   block->addArgument(argument.getType(), argument.getLoc()));
-    for (Operation *op : analysis.getOps(stage)) {
+    for (Operation *op : analysis.getOps(rank)) {
       for (Value value : StageAnalysis::getReads(op))
         receive(value);
       Operation *copy = builder.clone(*op, mapping);
@@ -70,8 +70,8 @@ public:
           inner->removeAttr(kPassAttr);
       });
       for (Value result : op->getResults())
-        for (int64_t to = 0; to < numStages; ++to)
-          if (ArrayRef<Value> passed = analysis.getPassed(stage, to);
+        for (int64_t to = 0; to < numRanks; ++to)
+          if (ArrayRef<Value> passed = analysis.getPassed(rank, to);
               numSent[to] < passed.size() && passed[numSent[to]] == result)
             send(op, result, to);
     }
@@ -81,15 +81,14 @@ public:
 private:
   /// Makes `value` available; first receives what its sender has sent before.
   void receive(Value value) {
-    std::optional<int64_t> sender = analysis.getSender(value, stage);
+    std::optional<int64_t> sender = analysis.getSender(value, rank);
     while (sender && !mapping.contains(value)) {
-      Value next = analysis.getPassed(*sender, stage)[numReceived[*sender]++];
+      Value next = analysis.getPassed(*sender, rank)[numReceived[*sender]++];
       RankedTensorType type = getTransferred(next.getType());
       Value empty = tensor::EmptyOp::create(builder, next.getLoc(),
                                             getEmpty(type).getShape(),
                                             type.getElementType());
-      Value result =
-          wait(start(next.getDefiningOp(), next, empty, type, *sender, stage));
+      Value result = wait(start(next, empty, type, *sender, rank));
       mapping.map(next, tensors.reshape(
                             builder, next.getLoc(), result,
                             cast<RankedTensorType>(next.getType()).getShape()));
@@ -97,14 +96,14 @@ private:
   }
 
   /// The sender goes on at once. So that only few values are on their way, it
-  /// first waits for those that it has sent two microbatches before. It must not
-  /// wait so early for a value that isn't received in the same pass, because the
-  /// receiver may wait for the sender until then.
+  /// first waits for those that were received two steps before. Such a wait
+  /// can't be in the way of any other: each of them is for what happens in an
+  /// earlier step.
   void send(Operation *op, Value value, int64_t to) {
     ++numSent[to];
-    int64_t pass = analysis.getPass(op, stage);
+    int64_t step = analysis.getStep(op, rank);
     llvm::erase_if(pending[to], [&](const auto &earlier) {
-      bool isDone = earlier.second && *earlier.second <= pass - 4;
+      bool isDone = earlier.second + 2 <= step;
       if (isDone)
         wait(earlier.first);
       return isDone;
@@ -112,15 +111,13 @@ private:
     RankedTensorType type = getTransferred(value.getType());
     Value sent = tensors.reshape(builder, op->getLoc(), mapping.lookup(value),
                                  type.getShape());
-    Value started = start(op, value, sent, getEmpty(type), stage, to);
-    pending[to].push_back({started, analysis.isReceivedInPass(value, to, pass)
-                                        ? std::optional(pass)
-                                        : std::nullopt});
+    Value started = start(value, sent, getEmpty(type), rank, to);
+    pending[to].push_back({started, analysis.getStepOfReceipt(value, to)});
   }
 
-  Value start(Operation *op, Value value, Value operand, RankedTensorType type,
-              int64_t from, int64_t to) {
-    Location loc = op->getLoc();
+  Value start(Value value, Value operand, RankedTensorType type, int64_t from,
+              int64_t to) {
+    Location loc = value.getLoc();
     MLIRContext *context = builder.getContext();
     auto started =
         StartOp::create(builder, loc, PendingType::get(context, type));
@@ -130,7 +127,6 @@ private:
     for (StringRef name : uniformity.getVaryingAxes(value))
       if (name != pipeline.getAxis())
         varying.push_back(AxisRefAttr::get(context, name));
-    int64_t pass = analysis.getPass(op, from);
     auto transfer = TransferOp::create(
         builder, loc, type, operand, builder.getI64IntegerAttr(from),
         builder.getI64IntegerAttr(to),
@@ -138,11 +134,9 @@ private:
         FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
         AxisListAttr::get(context,
                           {AxisRefAttr::get(context, pipeline.getAxis())}),
-        builder.getStringAttr(getFqn(op)),
-        builder.getStringAttr("pipeline: stage " + Twine(from) + " to " +
-                              Twine(to) + ", " +
-                              (pass % 2 ? "backward" : "forward") +
-                              " pass of microbatch " + Twine(pass / 2)),
+        builder.getStringAttr(getFqn(value.getDefiningOp())),
+        builder.getStringAttr("pipeline: " +
+                              analysis.describeTransfer(value, to)),
         IntegerAttr());
     YieldOp::create(builder, loc, transfer);
     setCollectiveBytes(transfer, mesh);
@@ -160,7 +154,7 @@ private:
     UnitAttr unit = builder.getUnitAttr();
     SmallVector<Value> results;
     for (auto [i, value] : llvm::enumerate(terminator.getOperands())) {
-      if (analysis.returns(stage, i)) {
+      if (analysis.returns(rank, i)) {
         receive(value);
         results.push_back(mapping.lookup(value));
         continue;
@@ -172,7 +166,7 @@ private:
       program.setResultAttr(i, kAbsentAttr, unit);
     }
     for (auto &list : pending)
-      for (auto &[started, pass] : list)
+      for (auto &[started, step] : list)
         wait(started);
     func::ReturnOp::create(builder, terminator.getLoc(), results);
     for (BlockArgument argument : block->getArguments())
@@ -188,7 +182,7 @@ private:
 
   func::FuncOp program;
   Block &old;
-  int64_t stage, numStages;
+  int64_t rank, numRanks;
   const StageAnalysis &analysis;
   PipelineOp pipeline;
   MeshOp mesh;
@@ -196,15 +190,17 @@ private:
   OpBuilder builder;
   const TensorBuilder &tensors;
   IRMapping mapping;
-  /// By stage: the values received from it, and sent to it.
+  /// By rank: the values received from it, and sent to it.
   SmallVector<size_t> numReceived, numSent;
-  /// By stage: what was sent to it and isn't waited for yet, with the pass in
-  /// which it is sent and received; nullopt: it is waited for at the end.
-  SmallVector<SmallVector<std::pair<Value, std::optional<int64_t>>>> pending;
+  /// By rank: what was sent to it and isn't waited for yet, with the step in
+  /// which it is received.
+  SmallVector<SmallVector<std::pair<Value, int64_t>>> pending;
 };
 
 /// A step has two passes for each of its batches, each a copy of the model.
 constexpr int64_t kMaxPasses = int64_t(1) << 20;
+/// Every stage has each pass.
+constexpr int64_t kMaxStagePasses = int64_t(1) << 23;
 
 struct CutStages : tp::impl::CutStagesBase<CutStages> {
   void runOnOperation() override {
@@ -234,56 +230,60 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
   LogicalResult cut(ArrayRef<func::FuncOp> programs, PipelineOp pipeline,
                     MeshOp mesh, Uniformity &uniformity) {
     auto axis = AxisRefAttr::get(&getContext(), pipeline.getAxis());
-    int64_t numStages = mesh.getAxisSize(axis);
+    int64_t numIndices = mesh.getAxisSize(axis);
     SymbolTable symbols(getOperation());
     Builder b(&getContext());
-    // By stage: the function whose copies are for the other ranks.
-    SmallVector<func::FuncOp> first(numStages);
+    // By index: the function whose copies are for the other ranks.
+    SmallVector<func::FuncOp> first(numIndices);
     for (func::FuncOp whole : programs) {
       if (!whole.getBody().hasOneBlock())
         return whole.emitError(
             "only functions of one block can be cut into stages");
       if (whole->hasAttr(kStageAttr))
         return whole.emitError("is the program of a stage already");
-      if (failed(check(whole, axis.getName(), numStages)))
+      if (failed(check(whole, axis.getName(), pipeline.getNumStages(mesh))))
         return failure();
-      StageAnalysis analysis(whole, pipeline, numStages);
+      StageAnalysis analysis(whole, pipeline, mesh);
+      if (!analysis.isValid())
+        return pipeline.emitError("schedule '")
+               << pipeline.getSchedule()
+               << "' makes the ranks wait for each other forever";
       SmallVector<int64_t> ranks = getRanksOf(whole, mesh.getNumRanks());
       SmallVector<func::FuncOp> stages;
-      for (int64_t stage = 0; stage < numStages; ++stage) {
+      for (int64_t index = 0; index < numIndices; ++index) {
         auto program = cast<func::FuncOp>(whole->cloneWithoutRegions());
         SmallVector<int64_t> own;
         for (int64_t rank : ranks)
-          if (mesh.getIndexAlong(rank, axis) == stage)
+          if (mesh.getIndexAlong(rank, axis) == index)
             own.push_back(rank);
         if (own.empty()) {
           program.erase();
           return whole.emitError()
-                 << "no rank that runs this program is in stage " << stage
+                 << "no rank that runs this program is in stage " << index
                  << "; a pipeline's mesh dimension can't split values";
         }
         program->setAttr(kRanksAttr, b.getDenseI64ArrayAttr(own));
-        program->setAttr(kStageAttr, b.getI64IntegerAttr(stage));
-        if (stage > 0) {
+        program->setAttr(kStageAttr, b.getI64IntegerAttr(index));
+        if (index > 0) {
           program->removeAttr(kRedistributionsAttr);
           program.setSymName(
-              (whole.getSymName() + "_stage" + Twine(stage)).str());
+              (whole.getSymName() + "_stage" + Twine(index)).str());
           symbols.insert(program,
                          std::next(Block::iterator(
                              stages.size() > 1 ? stages.back() : whole)));
           if (whole == programs.front())
             program->setAttr(kStageOfAttr, FlatSymbolRefAttr::get(whole));
           else
-            program->setAttr(kCopyOfAttr, FlatSymbolRefAttr::get(first[stage]));
+            program->setAttr(kCopyOfAttr, FlatSymbolRefAttr::get(first[index]));
         } else {
           getOperation().getBody()->getOperations().insert(
               std::next(Block::iterator(whole)), program);
         }
-        if (!first[stage])
-          first[stage] = program;
+        if (!first[index])
+          first[index] = program;
         stages.push_back(program);
-        StageBuilder(program, whole, stage, numStages, analysis, pipeline, mesh,
-                     uniformity)
+        StageBuilder(program, whole, index, numIndices, analysis, pipeline,
+                     mesh, uniformity)
             .build();
         numTransfers += getNumSent(program);
       }
@@ -326,6 +326,7 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
     });
     if (walked.wasInterrupted())
       return failure();
+    int64_t numPasses = 1;
     for (Operation &op : program.getBody().front().without_terminator()) {
       if (op.getNumResults() == 0 && !isa<AssignOpInterface>(op))
         return op.emitError("'") << op.getName()
@@ -341,7 +342,13 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
         return op.emitError("belongs to pass ")
                << pass.getInt() << ", and passes are numbered from 0 to "
                << kMaxPasses - 1;
+      if (pass)
+        numPasses = std::max(numPasses, pass.getInt() + 1);
     }
+    if (numStages > kMaxStagePasses / numPasses)
+      return program.emitError("has ")
+             << numPasses << " passes over " << numStages << " stages; at most "
+             << kMaxStagePasses << " passes of stages are supported";
     return success();
   }
 

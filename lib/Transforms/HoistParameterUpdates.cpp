@@ -5,12 +5,14 @@
 // But an update needs only its parameter's gradient. This pass moves it to
 // where the gradient is computed and no other op reads the parameter any more;
 // it can then still work in the parameter's memory. If an update needs all
-// gradients first, as with clipping, nothing moves.
+// gradients first, as with clipping, nothing moves. In a pipeline, no update
+// moves before a value that is sent: the stage that receives it waits for it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
 #include "tp/Transforms/Passes.h"
@@ -43,9 +45,13 @@ public:
       if (isFree(op))
         free.insert(op);
     findLastReads();
-    for (Operation *op : all)
+    int64_t lastSend = -1;
+    for (auto [number, op] : llvm::enumerate(all)) {
       if (updates.contains(op) && !free.contains(op))
-        placeBehindOperands(op);
+        placeBehindOperands(op, lastSend);
+      if (sends(op))
+        lastSend = number;
+    }
     for (Operation *op : llvm::reverse(all))
       if (free.contains(op))
         placeBeforeUsers(op);
@@ -109,8 +115,19 @@ private:
            });
   }
 
-  void placeBehindOperands(Operation *op) {
-    int64_t place = -1;
+  /// Whether another stage of a pipeline waits for `op`.
+  static bool sends(Operation *op) {
+    return op
+        ->walk([](TransferOp transfer) {
+          return transfer.isSent() ? WalkResult::interrupt()
+                                   : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
+
+  /// `least` is the number of an op that `op` stays behind, or -1.
+  void placeBehindOperands(Operation *op, int64_t least) {
+    int64_t place = least;
     for (Value operand : op->getOperands())
       if (Operation *producer = operand.getDefiningOp()) {
         if (!free.contains(producer))

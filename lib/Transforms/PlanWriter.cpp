@@ -221,7 +221,10 @@ static void writePipeline(const plan::CheckedPlan &plan, ModuleOp model) {
       builder, model.getLoc(), FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
       builder.getStringAttr(plan.file.mesh[pipeline.axis].name),
       builder.getStringAttr(stringifyPipelineSchedule(pipeline.schedule)),
-      builder.getI64IntegerAttr(pipeline.microbatches));
+      builder.getI64IntegerAttr(pipeline.microbatches),
+      pipeline.stagesPerRank > 1
+          ? builder.getI64IntegerAttr(plan.stages.size() + 1)
+          : IntegerAttr());
   int64_t stage = 0;
   ModuleOpInterface first = plan.stages.front();
   auto function = first->getParentOfType<FunctionOpInterface>();

@@ -5,6 +5,7 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
+#include <string>
 #include <tuple>
 
 using namespace mlir;
@@ -14,6 +15,9 @@ static std::optional<int64_t> getNumber(Operation *op, StringRef name) {
   auto attr = op->getAttrOfType<IntegerAttr>(name);
   return attr ? std::optional(attr.getInt()) : std::nullopt;
 }
+
+static bool isBackward(int64_t pass) { return pass % 2 == 1; }
+static int64_t getMicrobatch(int64_t pass) { return pass / 2; }
 
 static bool isScalar(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -28,14 +32,19 @@ llvm::SetVector<Value> StageAnalysis::getReads(Operation *op) {
 }
 
 StageAnalysis::StageAnalysis(func::FuncOp function, PipelineOp pipeline,
-                             int64_t numStages)
+                             MeshOp mesh)
     : block(function.getBody().front()), pipeline(pipeline),
-      numStages(numStages), needed(numStages), slots(numStages), ops(numStages),
-      channels(numStages * numStages) {
+      numRanks(mesh.getAxisSize(
+          AxisRefAttr::get(mesh.getContext(), pipeline.getAxis()))),
+      numStages(pipeline.getNumStages(mesh)), needed(numRanks), slots(numRanks),
+      ops(numRanks), channels(numRanks * numRanks) {
   for (auto [number, op] : llvm::enumerate(block))
     index[&op] = number;
   findHomes();
   findPasses();
+  if (!isValid())
+    return;
+  findAwaited();
   findNeeded();
   findSlots();
   sortOps();
@@ -48,9 +57,10 @@ int64_t StageAnalysis::getHome(Value value) const {
 }
 
 std::optional<int64_t> StageAnalysis::getSender(Value value,
-                                                int64_t stage) const {
+                                                int64_t rank) const {
   int64_t home = getHome(value);
-  return home < 0 || home == stage ? std::nullopt : std::optional(home);
+  return home < 0 || getRankOf(home) == rank ? std::nullopt
+                                             : std::optional(getRankOf(home));
 }
 
 void StageAnalysis::findHomes() {
@@ -94,67 +104,96 @@ void StageAnalysis::findPasses() {
   for (Operation &op : block)
     if (std::optional<int64_t> pass = getNumber(&op, kPassAttr)) {
       last = std::max(last, *pass);
-      hasBackward |= *pass % 2 == 1;
+      hasBackward |= isBackward(*pass);
     }
-  int64_t numPasses = last / 2 * 2 + 2;
-  PipelineSchedule schedule =
-      *symbolizePipelineSchedule(pipeline.getSchedule());
-  for (int64_t stage = 0; stage < numStages; ++stage) {
-    order.push_back(
-        getPassOrder(schedule, stage, numStages, numPasses / 2, hasBackward));
-    auto &places = placeOf.emplace_back(numPasses, 0);
-    for (auto [place, pass] : llvm::enumerate(order.back()))
-      places[pass] = place;
+  numMicrobatches = getMicrobatch(last) + 1;
+  // Accumulation repeats the pipeline's microbatches, and their rounds.
+  PipelineShape shape{*symbolizePipelineSchedule(pipeline.getSchedule()),
+                      numRanks,
+                      numStages / numRanks,
+                      numMicrobatches,
+                      getRoundSize(pipeline.getMicrobatches(), numRanks)
+                          .value_or(numMicrobatches),
+                      hasBackward};
+  for (int64_t rank = 0; rank < numRanks; ++rank)
+    order.push_back(getPassOrder(shape, rank));
+  if (auto found = getPassSteps(shape, order))
+    steps = std::move(*found);
+  // Without a pass of their own, gradients of weights are part of the backward
+  // pass.
+  placeOf.assign(numStages * numMicrobatches * kNumPassKinds, 0);
+  for (ArrayRef<StagePass> passes : order)
+    for (auto [place, pass] : llvm::enumerate(passes)) {
+      auto *begin = &placeOf[(pass.stage * numMicrobatches + pass.microbatch) *
+                             kNumPassKinds];
+      for (int64_t kind = static_cast<int64_t>(pass.kind); kind < kNumPassKinds;
+           ++kind)
+        begin[kind] = place;
+    }
+}
+
+/// What another stage needs, directly or not, can't wait for the gradients of
+/// weights.
+void StageAnalysis::findAwaited() {
+  for (Operation &op : llvm::reverse(block)) {
+    int64_t home = sources[&op].home;
+    for (Operation *user : op.getUsers()) {
+      user = block.findAncestorOpInBlock(*user);
+      int64_t userHome = sources.find(user)->second.home;
+      if (awaited.contains(user) ||
+          (home >= 0 && userHome >= 0 && userHome != home)) {
+        awaited.insert(&op);
+        break;
+      }
+    }
   }
 }
 
 //===----------------------------------------------------------------------===//
-// What a stage needs
+// What a rank needs
 //===----------------------------------------------------------------------===//
 
-void StageAnalysis::need(Value value, int64_t stage) {
-  SmallVector<std::pair<Value, int64_t>> worklist{{value, stage}};
+void StageAnalysis::need(Value value, int64_t rank) {
+  SmallVector<std::pair<Value, int64_t>> worklist{{value, rank}};
   while (!worklist.empty()) {
-    auto [value, stage] = worklist.pop_back_val();
+    auto [value, rank] = worklist.pop_back_val();
     Operation *op = value.getDefiningOp();
     if (!op)
       continue;
-    if (std::optional<int64_t> sender = getSender(value, stage)) {
-      llvm::BitVector &stages =
-          passedTo.try_emplace(value, numStages).first->second;
-      stages.set(stage);
-      stage = *sender;
+    if (std::optional<int64_t> sender = getSender(value, rank)) {
+      passedTo.try_emplace(value, numRanks).first->second.set(rank);
+      rank = *sender;
     }
-    if (!needed[stage].insert(op))
+    if (!needed[rank].insert(op))
       continue;
     for (Value read : getReads(op))
-      worklist.push_back({read, stage});
+      worklist.push_back({read, rank});
   }
 }
 
 void StageAnalysis::findNeeded() {
   for (Value result : block.getTerminator()->getOperands()) {
-    llvm::BitVector &stages = returned.emplace_back(numStages);
+    llvm::BitVector &ranks = returned.emplace_back(numRanks);
     int64_t home = getHome(result);
     if (isScalar(result.getType()))
-      stages.set();
+      ranks.set();
     else
-      stages.set(home < 0 ? numStages - 1 : home);
-    for (unsigned stage : stages.set_bits())
-      need(result, stage);
+      ranks.set(home < 0 ? numRanks - 1 : getRankOf(home));
+    for (unsigned rank : ranks.set_bits())
+      need(result, rank);
   }
   placeAssignments();
 }
 
-/// A stage that reads a parameter also updates it, and so does the stage that
-/// computes the next value. One that neither determines, as no stage reads it
+/// A rank that reads a parameter also updates it, and so does the rank that
+/// computes the next value. One that neither determines, as no rank reads it
 /// and its next value combines values of several, is updated by the first.
 void StageAnalysis::placeAssignments() {
-  auto place = [&](AssignOpInterface assign, const llvm::BitVector &stages) {
+  auto place = [&](AssignOpInterface assign, const llvm::BitVector &ranks) {
     bool isNew = false;
-    for (unsigned stage : stages.set_bits())
-      if (needed[stage].insert(assign)) {
-        need(assign.getValue(), stage);
+    for (unsigned rank : ranks.set_bits())
+      if (needed[rank].insert(assign)) {
+        need(assign.getValue(), rank);
         isNew = true;
       }
     return isNew;
@@ -168,27 +207,27 @@ void StageAnalysis::placeAssignments() {
   while (changed) {
     changed = false;
     llvm::DenseMap<StringAttr, llvm::BitVector> readers;
-    for (int64_t stage = 0; stage < numStages; ++stage)
-      for (Operation *op : needed[stage])
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      for (Operation *op : needed[rank])
         if (auto parameter = getParameter(op))
-          readers.try_emplace(parameter.getFqnAttr(), numStages)
-              .first->second.set(stage);
+          readers.try_emplace(parameter.getFqnAttr(), numRanks)
+              .first->second.set(rank);
     for (auto assign : block.getOps<AssignOpInterface>()) {
       Value value = assign.getValue();
-      llvm::BitVector stages(numStages);
+      llvm::BitVector ranks(numRanks);
       if (auto it = readers.find(assign.getFqnAttr()); it != readers.end())
-        stages = it->second;
+        ranks = it->second;
       if (isScalar(value.getType()))
-        stages.set();
+        ranks.set();
       if (int64_t home = getHome(value); home >= 0)
-        stages.set(home);
-      changed |= place(assign, stages);
+        ranks.set(getRankOf(home));
+      changed |= place(assign, ranks);
     }
     if (changed)
       continue;
     for (auto assign : block.getOps<AssignOpInterface>())
       if (!changed && !isPlaced(assign)) {
-        llvm::BitVector first(numStages);
+        llvm::BitVector first(numRanks);
         first.set(0);
         changed = place(assign, first);
       }
@@ -199,33 +238,40 @@ void StageAnalysis::placeAssignments() {
 // Order
 //===----------------------------------------------------------------------===//
 
-int64_t StageAnalysis::getSlot(Value value, int64_t stage) const {
+int64_t StageAnalysis::getOwnSlot(Operation *op) const {
+  std::optional<int64_t> pass = getNumber(op, kPassAttr);
+  int64_t home = sources.find(op)->second.home;
+  if (!pass || home < 0)
+    return 0;
+  PassKind kind = !isBackward(*pass)     ? PassKind::Forward
+                  : awaited.contains(op) ? PassKind::Backward
+                                         : PassKind::WeightGradients;
+  return placeOf[(home * numMicrobatches + getMicrobatch(*pass)) *
+                     kNumPassKinds +
+                 static_cast<int64_t>(kind)];
+}
+
+int64_t StageAnalysis::getSlot(Value value, int64_t rank) const {
   Operation *op = value.getDefiningOp();
   if (!op)
     return 0;
-  std::optional<int64_t> sender = getSender(value, stage);
+  std::optional<int64_t> sender = getSender(value, rank);
   if (!sender)
-    return slots[stage].lookup(op);
-  return placeOf[stage][order[*sender][slots[*sender].lookup(op)]];
-}
-
-int64_t StageAnalysis::getPass(Operation *op, int64_t stage) const {
-  return order[stage][slots[stage].lookup(op)];
+    return slots[rank].lookup(op);
+  return std::distance(steps[rank].begin(),
+                       llvm::upper_bound(steps[rank], getStep(op, *sender)));
 }
 
 /// An op runs in its pass, and not before its operands are there.
 void StageAnalysis::findSlots() {
   for (Operation &op : block)
-    for (int64_t stage = 0; stage < numStages; ++stage) {
-      if (!needed[stage].contains(&op))
+    for (int64_t rank = 0; rank < numRanks; ++rank) {
+      if (!needed[rank].contains(&op))
         continue;
-      int64_t slot = 0;
-      std::optional<int64_t> pass = getNumber(&op, kPassAttr);
-      if (pass && sources.find(&op)->second.home >= 0)
-        slot = placeOf[stage][*pass];
+      int64_t slot = getOwnSlot(&op);
       for (Value value : getReads(&op))
-        slot = std::max(slot, getSlot(value, stage));
-      slots[stage][&op] = slot;
+        slot = std::max(slot, getSlot(value, rank));
+      slots[rank][&op] = slot;
     }
 }
 
@@ -234,17 +280,17 @@ void StageAnalysis::findSlots() {
 void StageAnalysis::sortOps() {
   using Key = std::tuple<int64_t, int64_t, int64_t>;
   constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
-  for (int64_t stage = 0; stage < numStages; ++stage) {
+  for (int64_t rank = 0; rank < numRanks; ++rank) {
     DenseMap<Operation *, Key> keys;
     for (Operation &op : llvm::reverse(block)) {
-      if (!needed[stage].contains(&op))
+      if (!needed[rank].contains(&op))
         continue;
       int64_t own = index[&op];
       Key key{kEnd, kEnd, own};
       if (isa<AssignOpInterface>(op))
         key = {kEnd, own, own};
       else if (sources[&op].home >= 0)
-        key = {slots[stage][&op], own, own};
+        key = {slots[rank][&op], own, own};
       else
         for (Operation *user : op.getUsers())
           if (auto it = keys.find(block.findAncestorOpInBlock(*user));
@@ -252,34 +298,45 @@ void StageAnalysis::sortOps() {
             key = std::min(key, Key{std::get<0>(it->second),
                                     std::get<1>(it->second), own});
       keys[&op] = key;
-      ops[stage].push_back(&op);
+      ops[rank].push_back(&op);
     }
-    llvm::sort(ops[stage],
+    llvm::sort(ops[rank],
                [&](Operation *a, Operation *b) { return keys[a] < keys[b]; });
-    for (Operation *op : ops[stage])
+    for (Operation *op : ops[rank])
       for (Value result : op->getResults())
         if (auto it = passedTo.find(result);
-            it != passedTo.end() && sources[op].home == stage)
+            it != passedTo.end() && getRankOf(sources[op].home) == rank)
           for (unsigned to : it->second.set_bits())
-            channels[stage * numStages + to].push_back(result);
+            channels[rank * numRanks + to].push_back(result);
   }
 }
 
 void StageAnalysis::findReceipts() {
-  for (int64_t stage = 0; stage < numStages; ++stage) {
+  for (int64_t rank = 0; rank < numRanks; ++rank) {
     // An op without a home runs right before one with a home, in its pass.
-    std::optional<int64_t> pass;
-    for (Operation *op : llvm::reverse(ops[stage])) {
-      if (sources.find(op)->second.home >= 0)
-        pass = getPass(op, stage);
+    Receipt next;
+    for (Operation *op : llvm::reverse(ops[rank])) {
+      if (int64_t home = sources.find(op)->second.home; home >= 0)
+        next = {home, getStep(op, rank)};
       // The first op that reads a value comes last here.
       for (Value value : getReads(op))
-        if (getSender(value, stage)) {
-          if (pass)
-            receivedIn[{value, stage}] = *pass;
-          else
-            receivedIn.erase({value, stage});
-        }
+        if (getSender(value, rank))
+          receipts[{value, rank}] = next;
     }
   }
+}
+
+int64_t StageAnalysis::getStepOfReceipt(Value value, int64_t rank) const {
+  return receipts.lookup({value, rank}).step;
+}
+
+std::string StageAnalysis::describeTransfer(Value value, int64_t rank) const {
+  int64_t from = getHome(value), to = receipts.lookup({value, rank}).stage;
+  std::string text = "stage " + std::to_string(from) + " to " +
+                     std::to_string(to < 0 ? rank : to);
+  std::optional<int64_t> pass = getNumber(value.getDefiningOp(), kPassAttr);
+  if (!pass)
+    return text;
+  return text + (isBackward(*pass) ? ", backward" : ", forward") +
+         " pass of microbatch " + std::to_string(getMicrobatch(*pass));
 }

@@ -10,13 +10,24 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/names.yaml -o %t/out.mlir 2>&1 | FileCheck %t/names.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/order.yaml -o %t/out.mlir 2>&1 | FileCheck %t/order.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/context.yaml -o %t/out.mlir 2>&1 | FileCheck %t/context.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/word.yaml -o %t/out.mlir 2>&1 | FileCheck %t/word.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/blocks.yaml -o %t/out.mlir 2>&1 | FileCheck %t/blocks.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/interleaved.yaml -o %t/out.mlir 2>&1 | FileCheck %t/interleaved.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/zero.yaml -o %t/out.mlir 2>&1 | FileCheck %t/zero.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/rounds.yaml -o %t/out.mlir 2>&1 | FileCheck %t/rounds.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/count.yaml -o %t/out.mlir 2>&1 | FileCheck %t/count.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/single.yaml -o %t/out.mlir 2>&1 | FileCheck %t/single.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/listed.yaml -o %t/out.mlir 2>&1 | FileCheck %t/listed.yaml --implicit-check-not=error:
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/machine.yaml -o %t/out.mlir 2>&1 | FileCheck %t/machine.yaml --implicit-check-not=error:
+// RUN: sed 's/net1/net.0/g; s/net2/net.1/g' %S/Inputs/mlp.mlir > %t/list.mlir
+// RUN: not tp-opt %t/list.mlir --tp-apply-plan=plan=%t/fewer.yaml -o %t/out.mlir 2>&1 | FileCheck %t/fewer.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/branch.mlir --tp-apply-plan=plan=%t/branch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/branch.yaml --implicit-check-not=error:
 
 //--- keys.yaml
 mesh: {pp: 2}
 pipeline:
   pp:
-    # CHECK: :[[#@LINE+1]]:5: error: unknown key 'chunks'; keys are split, schedule, microbatches
+    # CHECK: :[[#@LINE+1]]:5: error: unknown key 'chunks'; keys are split, schedule, stages_per_rank, machine, microbatches
     chunks: 2
     split: [net2]
     # CHECK: :[[#@LINE+1]]:15: error: there is no schedule 'gpipe'; did you mean 'GPipe'?
@@ -77,6 +88,61 @@ mesh: {pp: 2}
 pipeline: {pp: {split: [net2]}}
 # CHECK: :[[#@LINE+1]]:20: error: 'pp' has the stages of a pipeline, so context_parallel can't split over it, too
 context_parallel: {pp: ring}
+
+//--- word.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+1]]:24: error: split must be a list of modules, or auto, found 'automatic'
+pipeline: {pp: {split: automatic}}
+
+//--- blocks.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+1]]:24: error: there is no place to cut: the model has no list of modules that every run calls, such as layers.0, layers.1; name the modules that begin the stages
+pipeline: {pp: {split: auto}}
+
+//--- interleaved.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+1]]:17: error: split must have 3 modules for 2 stages on each of the 2 ranks of 'pp', and 2 more for each further stage per rank, found 1
+pipeline: {pp: {split: [net2], schedule: Interleaved1F1B}}
+
+//--- zero.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+1]]:17: error: split must have 1 module for 1 stage on each of the 2 ranks of 'pp', and 2 more for each further stage per rank, found 2
+pipeline: {pp: {split: [net1, net2], schedule: InterleavedZeroBubble}}
+
+//--- rounds.yaml
+mesh: {pp: 4}
+# CHECK: :[[#@LINE+2]]:71: error: with several stages per rank, microbatches run in rounds of equal size: 9 microbatches on 4 ranks must be a multiple of 2; a multiple of 4 always is
+# CHECK: :[[#@LINE+1]]:24: error: there is no place to cut
+pipeline: {pp: {split: auto, schedule: Interleaved1F1B, microbatches: 9}}
+
+//--- count.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+2]]:47: error: 1F1B runs one stage on each rank, found 2; Interleaved1F1B and InterleavedZeroBubble run several
+# CHECK: :[[#@LINE+1]]:24: error: there is no place to cut
+pipeline: {pp: {split: auto, stages_per_rank: 2, schedule: 1F1B}}
+
+//--- single.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+2]]:47: error: Interleaved1F1B needs at least 2 stages per rank, found 1; 1F1B runs one
+# CHECK: :[[#@LINE+1]]:24: error: there is no place to cut
+pipeline: {pp: {split: auto, stages_per_rank: 1, schedule: Interleaved1F1B}}
+
+//--- listed.yaml
+mesh: {pp: 2}
+# CHECK: :[[#@LINE+2]]:32: error: 'stages_per_rank' is for split: auto; a list of modules says what the stages are
+# CHECK: :[[#@LINE+1]]:52: error: 'machine' is for split: auto; a list of modules says what the stages are
+pipeline: {pp: {split: [net2], stages_per_rank: 1, machine: cpu}}
+
+//--- machine.yaml
+mesh: {pp: 2}
+# CHECK: error: no machine is called 'h1000'
+# CHECK: :[[#@LINE+1]]:39: error: the machine of the pipeline can't be read
+pipeline: {pp: {split: auto, machine: h1000}}
+
+//--- fewer.yaml
+mesh: {pp: 3}
+# CHECK: :[[#@LINE+1]]:24: error: the model's lists have 2 modules, fewer than 3 stages ('net.0' is the first)
+pipeline: {pp: {split: auto}}
 
 //--- branch.yaml
 mesh: {pp: 2}

@@ -31,6 +31,7 @@ SCRIPTS = {
     "overhead": ("--build {build}", ["torch"]),
     "overlap": (FOLDERS, ["torch", "transformers"]),
     "peers_collectives": ("--tp-opt {build}/bin/tp-opt --jax-python {peers} --docs {out}/table.md", ["torch", "peers"]),
+    "pipeline_bubble": (FOLDERS, ["torch", "transformers"]),
     "prediction": (FOLDERS, ["torch", "transformers"]),
     "products": (FOLDERS, ["torch", "transformers"]),
     "python_call": ("--build {build}", ["torch", "transformers"]),

@@ -51,3 +51,23 @@ func.func @reduced(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   nn.assign "w", %w1 : tensor<8x8xf32>
   return %z : tensor<4x8xf32>
 }
+
+// What another stage waits for comes before the update.
+// CHECK-LABEL: func.func @stage
+func.func @stage(%x: tensor<4x8xf32>, %g: tensor<4x8xf32>) attributes {tp.ranks = array<i64: 1>, tp.stage = 1 : i64} {
+  %v = nn.parameter "v" : tensor<8x8xf32>
+  // CHECK: %[[DV:.*]] = nn.outer_sum
+  // CHECK-NEXT: nn.relu
+  // CHECK-NEXT: tp.transfer
+  // CHECK-NEXT: nn.sub %{{.*}}, %[[DV]]
+  // CHECK-NEXT: nn.assign "v",
+  // CHECK-NEXT: nn.exp
+  %dv = nn.outer_sum %g, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x8xf32>
+  %z = nn.relu %g : tensor<4x8xf32>
+  %sent = tp.transfer %z from 1 to 0 over @mesh {dp} : tensor<4x8xf32> -> tensor<0x0xf32>
+  %last = nn.exp %g : tensor<4x8xf32>
+  %rest = nn.relu %last : tensor<4x8xf32>
+  %v1 = nn.sub %v, %dv : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.assign "v", %v1 : tensor<8x8xf32>
+  return
+}

@@ -22,10 +22,13 @@
 // RUN: tp-opt model.mlir --tp-parallelize="plan=one.yaml train=accumulate.yaml" -o one.mlir && tp-compile one.mlir -o one.tpx
 // RUN: tp-run one.tpx --weights w.safetensors --data x=x.npy --data target=t.npy --steps 4 --output-weights one.safetensors
 // RUN: sed 's/1F1B/GPipe/' 1F1B.yaml > GPipe.yaml
+// RUN: sed 's/1F1B/InterleavedZeroBubble/' 1F1B.yaml > InterleavedZeroBubble.yaml
 // DEFINE: %{schedule} = 1F1B
 // DEFINE: %{train} = tp-opt model.mlir --tp-parallelize="plan=%{schedule}.yaml train=train.yaml" -o stages.mlir && tp-compile stages.mlir -o stages.tpx && tp-run stages.tpx --weights w.safetensors --data x=x.npy --data target=t.npy --steps 4 --output-weights stages.safetensors && cmp one.safetensors stages.safetensors
 // RUN: %{train}
 // REDEFINE: %{schedule} = GPipe
+// RUN: %{train}
+// REDEFINE: %{schedule} = InterleavedZeroBubble
 // RUN: %{train}
 
 //--- data.py

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pipelines beside single-device PyTorch: results of inference, and losses and parameters after some steps of training.
 
-Stacks of MLPs and small decoders, cut into 2 to 4 stages, with 1 to 6 microbatches, both schedules, and tensor and data
+Stacks of MLPs and small decoders, cut into 2 to 8 stages, with 1 to 8 microbatches, all schedules, and tensor and data
 parallelism inside the stages. The bytes that stages pass to each other are those that the report predicts: activations
 forward, their gradients back, once per microbatch and boundary. Every program is proven, or tested, as well.
 """
@@ -137,6 +137,31 @@ def get_cases():
         yield decoder(f"decoder, 2 stages, {schedule}", plan, 4, boundary=2 * 6 * 16 * 4)
         plan = get_plan("pp: 2, tp: 2", ["layers.1"], schedule, 2, TP_DECODER)
         yield decoder(f"decoder, 2 x tp 2, {schedule}", plan, 2, train={"clip_grad_norm": 1.0}, boundary=2 * 2 * 6 * 16 * 4)
+    for schedule in ("Interleaved1F1B", "InterleavedZeroBubble"):
+        for microbatches in (1, 4):
+            plan = get_plan("pp: 2", ["layers.1", "layers.2", "layers.3"], schedule, microbatches)
+            yield stack(f"stack, 2 x 2 stages, {schedule}, {microbatches}", plan, microbatches, stages=4, boundary=4 * 8 * 4)
+        plan = get_plan("pp: 4", [f"layers.{i}" for i in range(1, 8)], schedule, 8)
+        yield stack(f"stack, 4 x 2 stages, {schedule}, 8", plan, 8, stages=8, depth=8, boundary=4 * 8 * 4)
+        plan = get_plan("pp: 2", [f"layers.{i}" for i in range(1, 6)], schedule, 3)
+        yield stack(f"stack, 2 x 3 stages, {schedule}, 3", plan, 3, stages=6, depth=6, boundary=4 * 8 * 4)
+        plan = get_plan("pp: 2, tp: 2", ["layers.1", "layers.2", "output"], schedule, 2, TP_DECODER)
+        yield decoder(f"decoder, 2 x 2 stages x tp 2, {schedule}", plan, 2, depth=3, train={"clip_grad_norm": 1.0})
+        plan = get_plan("pp: 2", ["layers.1", "layers.2", "norm"], schedule, 4)
+        yield decoder(f"decoder, tied, 2 x 2 stages, {schedule}", plan, 4, depth=3, tied=True)
+        plan = get_plan("pp: 2, dp: 2", ["layers.1", "layers.2", "layers.3"], schedule, 4, "data_parallel: {dp: fsdp}\n")
+        yield stack(f"stack, 2 x 2 stages x fsdp 2, {schedule}", plan, 4, train={"checkpoint": ["layers.*"]})
+        plan = get_plan("pp: 2", ["b", "c", "d"], schedule, 4)
+        yield stack(f"skipping, 2 x 2 stages, {schedule}", plan, 4, model=Skipping(8), train={"accumulate": 1})
+    for microbatches in (2, 5):
+        plan = get_plan("pp: 3", ["layers.1", "layers.2"], "InterleavedZeroBubble", microbatches)
+        yield stack(f"stack, 3 stages, zero bubble, {microbatches}", plan, microbatches, stages=3, boundary=4 * 8 * 4)
+    plan = get_plan("pp: 2, dp: 2", ["layers.2"], "InterleavedZeroBubble", 3, "data_parallel: {dp: ddp}\n")
+    yield stack("stack, zero bubble, 2 x ddp 2, accumulate", plan, 6, train={"accumulate": 2})
+    plan = get_plan("pp: 2", ["auto"], "1F1B", 3).replace("[auto]", "auto")
+    yield stack("stack, auto", plan, 3, boundary=4 * 8 * 4)
+    plan = get_plan("pp: 2", ["auto"], "Interleaved1F1B", 4).replace("[auto]", "auto")
+    yield decoder("decoder, auto, interleaved", plan, 4, depth=4, stages=4, boundary=2 * 6 * 16 * 4)
     for data in ("ddp", "fsdp"):
         plan = get_plan("pp: 2, dp: 2", ["layers.2"], "1F1B", 3, f"data_parallel: {{dp: {data}}}\n")
         yield stack(f"stack, 2 x {data} 2", plan, 3, boundary=4 * 8 * 4)

@@ -40,6 +40,8 @@ BEYOND_SCHEMAS = re.compile("|".join((
     r"the mesh has \d+ dimensions; say which one",
     r"is in (data_parallel|context_parallel), so (the plan|context_parallel) can't split over it",
     r"is in data_parallel, so it can't have the stages of a pipeline",
+    r"split must have \d+ modules?|is for split: auto|runs one stage on each rank|needs at least 2 stages per rank",
+    r"microbatches run in rounds of equal size",
     r"has the stages of a pipeline, so (the plan|context_parallel) can't split over it",
     r"placements, but the plan is over",
     r"the last link joins all ranks|this link has no 'ranks'|'ranks' must be a multiple",

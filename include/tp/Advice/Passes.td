@@ -10,9 +10,9 @@ def PrintPlan : Pass<"tp-print-plan", "::mlir::ModuleOp"> {
   let summary = "Show what a parallelize plan means for a model";
   let description = [{
     Reads and checks a plan as `tp-apply-plan` does, and prints it to the standard output instead of
-    applying it: every module with its style, the layouts that its inputs and outputs have and the
-    layouts that they are redistributed to, and every parameter with its placements, one per mesh
-    dimension, and its bytes per rank. The program isn't changed. If this is the only pass, `tp-opt`
+    applying it: the stages of a pipeline, every module with its style, the layouts that its inputs
+    and outputs have and the layouts that they are redistributed to, and every parameter with its
+    placements, one per mesh dimension, and its bytes per rank. The program isn't changed. If this is the only pass, `tp-opt`
     prints the program only with `-o`:
 
     ```sh

@@ -41,6 +41,14 @@ struct LossLayout {
   LayoutStep logits;
 };
 
+/// The work of a stage of a pipeline, or of a part of it.
+struct StageLoad {
+  /// Predicted for the forward pass.
+  double seconds = 0;
+  /// Of parameters, on the rank that holds most.
+  int64_t bytes = 0;
+};
+
 /// A plan that fits the model: every pattern is matched, and every placement
 /// fits the shape of its tensor.
 struct CheckedPlan {
@@ -55,6 +63,8 @@ struct CheckedPlan {
   /// The module that begins each stage of the pipeline after the first, in the
   /// order in which the model runs them.
   std::vector<ModuleOpInterface> stages;
+  /// By stage; empty unless the file has `split: auto`.
+  std::vector<StageLoad> stageLoads;
   /// The batch dimension of each input that has one; empty without data
   /// parallelism.
   llvm::DenseMap<Value, int64_t> batchDims;
@@ -71,6 +81,8 @@ struct CheckedPlan {
 
   /// The placements of the parameter `fqn`, over different mesh dimensions.
   SmallVector<AxisPlacement> getPlacements(StringAttr fqn) const;
+  /// The bytes of `parameter` on the rank that holds most.
+  int64_t getBytesPerRank(ParameterOpInterface parameter) const;
   /// Whether `group` uses all dimensions of the mesh.
   bool coversMesh(unsigned group) const {
     return groups[group].axes.size() == file.mesh.size();

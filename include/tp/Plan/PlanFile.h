@@ -90,8 +90,14 @@ struct PipelineAxis {
   /// Index into PlanFile::mesh.
   unsigned axis;
   FileLineColLoc loc;
-  /// The module that begins each stage after the first.
+  /// The module that begins each stage after the first, unless `isAuto`.
   std::vector<ModulePattern> split = {};
+  /// Whether the stages are balanced by their predicted times.
+  bool isAuto = false;
+  FileLineColLoc splitLoc = {};
+  int64_t stagesPerRank = 1;
+  /// The machine whose times count, a preset or a path; for `isAuto`.
+  std::optional<ModulePattern> machine = std::nullopt;
   PipelineSchedule schedule = PipelineSchedule::OneFOneB;
   int64_t microbatches = 1;
 };

@@ -258,8 +258,9 @@ def CutStages : Pass<"tp-cut-stages", "::mlir::ModuleOp"> {
   let summary = "Give each stage of a pipeline a program of its own";
   let description = [{
     Without a `tp.pipeline`, nothing changes. Otherwise the ranks at index i of its mesh dimension
-    get a program of stage i. The function itself becomes stage 0; the function of each further
-    stage names it in `tp.stage_of`.
+    get a program of stage i, or of the stages i, i + n, i + 2n, … if each of n indices has several.
+    The function itself becomes that of index 0; the function of each further index names it in
+    `tp.stage_of`.
 
     An op that is marked with `tp.stage`, and depends on an activation, runs on that stage. So does
     an unmarked op whose operands come from one stage. All other ops run on each stage that needs
@@ -268,11 +269,14 @@ def CutStages : Pass<"tp-cut-stages", "::mlir::ModuleOp"> {
     updates them. If several stages hold a parameter, as a tied weight, each of them receives the
     others' gradients and updates its own copy alike.
 
-    A value that another stage needs becomes a `tp.transfer` in both programs. The sender starts it
-    where the value is computed, and waits for it when it sends the values of the second next
-    microbatch. The receiver waits for it where it first needs the value.
+    A value that another rank needs becomes a `tp.transfer` in both programs. The sender starts it
+    where the value is computed, and waits for it when it sends a value two or more steps after that
+    of its receipt, if every pass takes one step. The receiver waits for it where it first needs the
+    value.
 
-    Ops run in the order of the pipeline's schedule, by their passes (`tp.pass`). Tensors that a
+    Ops run in the order of the pipeline's schedule, by their passes (`tp.pass`). With
+    `InterleavedZeroBubble`, the ops of a backward pass that no other stage's ops depend on run
+    later: these are the gradients of weights. Tensors that a
     stage doesn't take or return have an empty type and the attribute `tp.absent`. Scalars are
     returned by all stages.
 
@@ -563,7 +567,8 @@ def HoistParameterUpdates : Pass<"tp-hoist-parameter-updates", "::mlir::func::Fu
     each update up to the point where its parameter's gradient is computed and no later op reads the
     parameter. Then one gradient is live at a time, and the update still overwrites the parameter in
     place. Collectives don't move, and no update moves above a collective whose result it needs. If
-    an update needs all gradients first, as with clipping, nothing moves.
+    an update needs all gradients first, as with clipping, nothing moves. In a pipeline, nothing
+    moves above a transfer that sends a value, because another stage waits for it.
 
     ```mlir
     %3 = tp.reduce_scatter sum %2 dim 0 over @mesh {dp} : tensor<8x8xf32> -> tensor<2x8xf32>

@@ -133,6 +133,16 @@ void plan::printPython(const CheckedPlan &plan, ModuleOp model,
     os << "mesh = DeviceMesh(\"cuda\", " << printDevices(file, 0, next)
        << ", mesh_dim_names=" << names << ")\n";
   }
+  if (const auto &pipeline = file.pipeline) {
+    SmallVector<std::string> begins;
+    for (const ModulePattern &module : pipeline->split)
+      begins.push_back(quote(module.text));
+    os << "# torch.distributed.pipelining over "
+       << quote(file.mesh[pipeline->axis].name) << ": SplitPoint.BEGINNING at "
+       << llvm::join(begins, ", ") << "; Schedule"
+       << stringifyPipelineSchedule(pipeline->schedule)
+       << ", n_microbatches=" << pipeline->microbatches << "\n";
+  }
   ItemPrinter printer(plan, os);
   for (auto [group, mesh] : llvm::zip(file.groups, plan.groups)) {
     SmallVector<std::string> axes;

@@ -5,9 +5,11 @@
 #include "PlanDescription.h"
 #include "tp/Advice/Print/PlanPrinter.h"
 #include "tp/Plan/Finding.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/ScopedPrinter.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -18,11 +20,37 @@ static std::string getStyleName(const PlanEntry &entry) {
   return entry.direct.empty() ? entry.style : "placements";
 }
 
+static std::vector<std::string> getSplit(const PipelineAxis &pipeline) {
+  std::vector<std::string> modules;
+  for (const ModulePattern &module : pipeline.split)
+    modules.push_back(module.text);
+  return modules;
+}
+
+void plan::printPipeline(const CheckedPlan &plan, raw_ostream &os) {
+  if (!plan.file.pipeline)
+    return;
+  const PipelineAxis &pipeline = *plan.file.pipeline;
+  os << "pipeline: {" << plan.file.mesh[pipeline.axis].name << ": {split: ["
+     << llvm::join(getSplit(pipeline), ", ")
+     << "], schedule: " << stringifyPipelineSchedule(pipeline.schedule)
+     << ", microbatches: " << pipeline.microbatches << "}}\n";
+  double total = 0;
+  for (const StageLoad &load : plan.stageLoads)
+    total += load.seconds;
+  for (auto [stage, load] : llvm::enumerate(plan.stageLoads))
+    os << "  stage " << stage << ": "
+       << std::lround(total > 0 ? 100 * load.seconds / total : 0)
+       << "% of the forward pass's time, " << load.bytes
+       << " bytes of parameters per rank\n";
+}
+
 void plan::printText(const CheckedPlan &plan, ModuleOp model, raw_ostream &os) {
   os << "mesh";
   for (const MeshAxis &axis : plan.file.mesh)
     os << " " << axis.name << "=" << axis.size;
   os << "\n";
+  printPipeline(plan, os);
   auto printTensor = [&](StringRef what, const TensorDescription &tensor) {
     if (llvm::none_of(tensor.placements,
                       [](const Layout &layout) { return layout.has_value(); }))
@@ -95,6 +123,15 @@ void plan::printJson(const CheckedPlan &plan, ModuleOp model, raw_ostream &os) {
     });
     if (!plan.file.devices.empty())
       json.attribute("devices", llvm::json::Array(plan.file.devices));
+    if (const auto &pipeline = plan.file.pipeline)
+      json.attributeObject("pipeline", [&] {
+        json.attribute("mesh_dim", plan.file.mesh[pipeline->axis].name);
+        json.attribute("split", llvm::json::Array(getSplit(*pipeline)));
+        json.attribute("stages_per_rank", pipeline->stagesPerRank);
+        json.attribute("schedule",
+                       stringifyPipelineSchedule(pipeline->schedule));
+        json.attribute("microbatches", pipeline->microbatches);
+      });
     json.attributeArray("modules", [&] {
       for (const ModuleDescription &module : describe(plan, model))
         json.object([&] {

@@ -4,29 +4,10 @@
 #include "PlanDescription.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::plan;
-
-/// Bytes of the largest block of a tensor of type `type`.
-static int64_t getBlockBytes(const CheckedPlan &plan,
-                             ArrayRef<AxisPlacement> placements,
-                             RankedTensorType type) {
-  SmallVector<int64_t> shape(type.getShape());
-  for (const AxisPlacement &over : placements) {
-    if (!over.placement.isShard())
-      continue;
-    int64_t &size = shape[over.placement.dim];
-    for (unsigned axis : over.axes)
-      size = llvm::divideCeil(size, plan.file.mesh[axis].size);
-  }
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
-  return elements * getElementBytes(type.getElementType());
-}
 
 static void addSteps(TensorDescription &tensor, const AxisSet &axes,
                      ArrayRef<LayoutStep> steps) {
@@ -88,7 +69,7 @@ std::vector<ModuleDescription> plan::describe(const CheckedPlan &plan,
     auto it = plan.parameters.find(parameter.getFqnAttr());
     modules[indices[holder.getFqnAttr()]].parameters.push_back(
         {parameter.getFqn(), type, getPlacementList(placements, plan.file.mesh),
-         getTensorBytes(type), getBlockBytes(plan, placements, type),
+         getTensorBytes(type), plan.getBytesPerRank(parameter),
          it == plan.parameters.end() ? nullptr : it->second.front().entry});
   });
   return modules;

@@ -5,6 +5,8 @@
 #include "AxesFormat.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/PipelineSchedule.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -19,24 +21,6 @@ PipelineOp tp::getPipeline(ModuleOp module) {
   return pipelines.empty() ? PipelineOp() : *pipelines.begin();
 }
 
-SmallVector<int64_t> tp::getPassOrder(PipelineSchedule schedule, int64_t stage,
-                                      int64_t numStages,
-                                      int64_t numMicrobatches,
-                                      bool hasBackward) {
-  int64_t ahead = numMicrobatches;
-  if (hasBackward && schedule == PipelineSchedule::OneFOneB)
-    ahead = std::min(numStages - stage, numMicrobatches);
-  SmallVector<int64_t> order;
-  for (int64_t batch = 0; batch < ahead; ++batch)
-    order.push_back(2 * batch);
-  for (int64_t batch = 0; hasBackward && batch < numMicrobatches; ++batch) {
-    order.push_back(2 * batch + 1);
-    if (batch + ahead < numMicrobatches)
-      order.push_back(2 * (batch + ahead));
-  }
-  return order;
-}
-
 //===----------------------------------------------------------------------===//
 // tp.pipeline
 //===----------------------------------------------------------------------===//
@@ -44,10 +28,43 @@ SmallVector<int64_t> tp::getPassOrder(PipelineSchedule schedule, int64_t stage,
 LogicalResult PipelineOp::verify() {
   if (!symbolizePipelineSchedule(getSchedule()))
     return emitOpError() << "has no schedule '" << getSchedule()
-                         << "'; there are 'GPipe' and '1F1B'";
+                         << "'; there are "
+                         << llvm::join(getPipelineScheduleNames(), ", ");
   if (static_cast<int64_t>(getMicrobatches()) < 1)
     return emitOpError() << "needs at least one microbatch, found "
                          << static_cast<int64_t>(getMicrobatches());
+  return success();
+}
+
+int64_t PipelineOp::getNumStages(MeshOp mesh) {
+  auto axis = AxisRefAttr::get(getContext(), getAxis());
+  return getStages() ? static_cast<int64_t>(*getStages())
+                     : mesh.getAxisSize(axis);
+}
+
+LogicalResult PipelineOp::verifyStages(MeshOp mesh) {
+  int64_t numRanks =
+      mesh.getAxisSize(AxisRefAttr::get(getContext(), getAxis()));
+  int64_t numStages = getNumStages(mesh);
+  PipelineSchedule schedule = *symbolizePipelineSchedule(getSchedule());
+  if (numStages < 1 || numStages % numRanks != 0)
+    return emitOpError() << "has " << numStages << " stages, which aren't a "
+                         << "multiple of the " << numRanks << " ranks along '"
+                         << getAxis() << "'";
+  bool hasSeveral = numStages > numRanks;
+  if (hasSeveral ? !allowsSeveralStages(schedule)
+                 : requiresSeveralStages(schedule))
+    return emitOpError() << "has " << numStages << " stages on " << numRanks
+                         << " ranks, but schedule '" << getSchedule()
+                         << "' needs "
+                         << (hasSeveral ? "one stage" : "several stages")
+                         << " per rank";
+  auto numMicrobatches = static_cast<int64_t>(getMicrobatches());
+  if (hasSeveral && !getRoundSize(numMicrobatches, numRanks))
+    return emitOpError() << "has " << numMicrobatches
+                         << " microbatches, which aren't a multiple of "
+                         << numMicrobatches / numRanks
+                         << " (microbatches / ranks, rounded down)";
   return success();
 }
 
@@ -57,6 +74,8 @@ LogicalResult PipelineOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "there is no mesh " << getMeshAttr();
   if (!mesh.getAxisIndex(getAxis()))
     return emitOpError() << "the mesh has no dimension '" << getAxis() << "'";
+  if (failed(verifyStages(mesh)))
+    return failure();
   for (auto other : (*this)->getBlock()->getOps<PipelineOp>())
     if (other != *this && other->isBeforeInBlock(*this)) {
       InFlightDiagnostic diagnostic =

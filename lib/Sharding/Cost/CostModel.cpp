@@ -327,13 +327,23 @@ CostModel::CostModel(const Machine &machine, MeshOp mesh)
         std::min(memoryBandwidth, machine.nodeMemoryBandwidth / perNode);
 }
 
-double CostModel::getSeconds(const OpWork &work) const {
+/// `share` ranks run on a device, and a rank has this memory bandwidth.
+static double getSeconds(const OpWork &work, const Machine &machine,
+                         double share, double memoryBandwidth) {
   // A fused op still computes, but its user has the traffic and the launch.
   double compute = work.flops / machine.getFlops(work.element) +
                    work.elements / machine.elementwise;
   double memory = work.bytes / memoryBandwidth;
   return std::max(share * compute, memory) +
          (work.isFree ? 0 : share * machine.launch);
+}
+
+double tp::getSeconds(const OpWork &work, const Machine &machine) {
+  return ::getSeconds(work, machine, /*share=*/1, machine.memoryBandwidth);
+}
+
+double CostModel::getSeconds(const OpWork &work) const {
+  return ::getSeconds(work, machine, share, memoryBandwidth);
 }
 
 double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {

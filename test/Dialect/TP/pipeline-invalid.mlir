@@ -1,7 +1,7 @@
 // RUN: tp-opt %s --split-input-file --verify-diagnostics
 
 tp.mesh @mesh(pp = 2)
-// expected-error@+1 {{has no schedule '1f1b'; there are 'GPipe' and '1F1B'}}
+// expected-error@+1 {{has no schedule '1f1b'; there are GPipe, 1F1B, Interleaved1F1B, InterleavedZeroBubble}}
 tp.pipeline @mesh over "pp" schedule "1f1b" microbatches 4
 
 // -----
@@ -105,3 +105,27 @@ tp.mesh @mesh(pp = 2)
 tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4
 // expected-error@+1 {{a program has one pipeline, this is the second}}
 tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-error@+1 {{has 3 stages, which aren't a multiple of the 2 ranks along 'pp'}}
+tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 4 stages 3
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-error@+1 {{has 4 stages on 2 ranks, but schedule '1F1B' needs one stage per rank}}
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4 stages 4
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-error@+1 {{has 2 stages on 2 ranks, but schedule 'Interleaved1F1B' needs several stages per rank}}
+tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 4
+
+// -----
+
+tp.mesh @mesh(pp = 4)
+// expected-error@+1 {{has 9 microbatches, which aren't a multiple of 2 (microbatches / ranks, rounded down)}}
+tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 9 stages 8

@@ -8,7 +8,12 @@
 
 namespace mlir::tp::plan {
 
-/// Prints every module that the model calls, with its style, the layouts at its
+/// Prints the pipeline as a plan has it, with the modules that `split: auto`
+/// stands for, and what each stage then has to do. Prints nothing if the plan
+/// has no pipeline.
+void printPipeline(const CheckedPlan &plan, raw_ostream &os);
+
+/// Prints the pipeline, and every module that the model calls, with its style, the layouts at its
 /// boundary, and its parameters with their placements and bytes per rank.
 /// docs/Plans.md shows an example.
 void printText(const CheckedPlan &plan, ModuleOp model, raw_ostream &os);

@@ -10,6 +10,8 @@ def TP_PipelineSchedule : I32EnumAttr<"PipelineSchedule",
     "the order in which a stage runs the passes of the microbatches", [
       I32EnumAttrCase<"GPipe", 0, "GPipe">,
       I32EnumAttrCase<"OneFOneB", 1, "1F1B">,
+      I32EnumAttrCase<"Interleaved1F1B", 2, "Interleaved1F1B">,
+      I32EnumAttrCase<"InterleavedZeroBubble", 3, "InterleavedZeroBubble">,
     ]> {
   let cppNamespace = "::mlir::tp";
   let genSpecializedAttr = 0;

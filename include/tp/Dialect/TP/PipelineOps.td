@@ -9,27 +9,43 @@ include "tp/Dialect/TP/TPOpBase.td"
 def TP_PipelineOp : TP_Op<"pipeline", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A mesh dimension whose ranks run the stages of a pipeline";
   let description = [{
-    The ranks at index i of `axis` run stage i of the module's entry point. `tp.stage` says which ops
+    The module's entry point consists of `stages` stages, by default one for each index of `axis`.
+    Of n indices, the ranks at index i run the stages i, i + n, i + 2n, …. `tp.stage` says which ops
     belong to which stage. Over this mesh dimension every value is replicated until
-    `tp-cut-stages` gives each stage a program of its own.
+    `tp-cut-stages` gives the ranks at each index a program of their own.
 
-    The batch consists of `microbatches` microbatches. `schedule` is the order in which a stage runs
+    The batch consists of `microbatches` microbatches. `schedule` is the order in which ranks run
     their forward and backward passes, by the names of torch.distributed.pipelining: `"GPipe"` runs
-    all forward passes first; `"1F1B"` runs the backward pass of a microbatch as soon as it can.
+    all forward passes first; `"1F1B"` runs the backward pass of a microbatch as soon as it can;
+    `"Interleaved1F1B"` does so with several stages per rank; `"InterleavedZeroBubble"` computes the
+    gradients of weights later than those that other stages wait for.
 
     ```mlir
     tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 4
+    tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 4 stages 8
     ```
 
     **Constraints:** (C1) the mesh exists and has the dimension; (C2) the schedule is one of the
-    above; (C3) there is at least one microbatch; (C4) a module has one pipeline.
+    above; (C3) there is at least one microbatch; (C4) a module has one pipeline; (C5) each rank
+    has as many stages as all others, and as many as the schedule allows: one with `"GPipe"` and
+    `"1F1B"`, several with `"Interleaved1F1B"`; (C6) with several stages per rank, the microbatches
+    are a multiple of microbatches / ranks, rounded down.
   }];
   let arguments = (ins FlatSymbolRefAttr:$mesh,
                        StrAttr:$axis,
                        StrAttr:$schedule,
-                       I64Attr:$microbatches);
-  let assemblyFormat = "$mesh `over` $axis `schedule` $schedule `microbatches` $microbatches attr-dict";
+                       I64Attr:$microbatches,
+                       OptionalAttr<I64Attr>:$stages);
+  let assemblyFormat = [{
+    $mesh `over` $axis `schedule` $schedule `microbatches` $microbatches (`stages` $stages^)? attr-dict
+  }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The number of all stages.
+    int64_t getNumStages(::mlir::tp::MeshOp mesh);
+    /// Verifies (C5) and (C6).
+    ::mlir::LogicalResult verifyStages(::mlir::tp::MeshOp mesh);
+  }];
 }
 
 def TP_TransferOp : TP_CollectiveOp<"transfer"> {

@@ -50,6 +50,9 @@ struct OpWork {
 /// The work of `op`, which isn't a collective.
 OpWork getWork(Operation *op);
 
+/// The seconds that `work` takes on a device of its own.
+double getSeconds(const OpWork &work, const Machine &machine);
+
 /// Calls `callback` for each op of `function` as often as it runs, in order.
 /// Control flow counts as code generation emits it: loops of known length are
 /// unrolled, and both branches of a condition run. Other loops count once.
