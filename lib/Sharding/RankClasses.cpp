@@ -8,9 +8,11 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The attributes that say what `op` does.
-static DictionaryAttr getMeaning(CollectiveOpInterface op) {
-  NamedAttrList attrs(cast<DictionaryAttr>(op->getPropertiesAsAttribute()));
+DictionaryAttr tp::getMeaning(CollectiveOpInterface op) {
+  NamedAttrList attrs;
+  if (auto all =
+          dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
+    attrs.assign(all.getValue());
   for (StringRef origin : {"fqn", "reason", "bytes"})
     attrs.erase(origin);
   return attrs.getDictionary(op.getContext());
@@ -34,7 +36,7 @@ std::pair<unsigned, bool> CollectiveInterner::insert(CollectiveOpInterface op) {
 }
 
 RankClasses::RankClasses(MeshOp mesh)
-    : mesh(mesh), classOf(mesh.getNumRanks(), 0), first(1, 0) {}
+    : mesh(mesh), classOf(mesh.getNumRanks(), 0), first(1, 0), indices(mesh) {}
 
 SmallVector<SmallVector<int64_t>> RankClasses::getRanks() const {
   SmallVector<SmallVector<int64_t>> ranks(size());
@@ -136,12 +138,4 @@ void RankClasses::splitByPeers(ArrayRef<Peers> peers) {
       split(keys);
     }
   }
-}
-
-ArrayRef<int64_t> RankClasses::getIndices(AxisListAttr axes) {
-  SmallVector<int64_t> &list = indices[axes];
-  if (list.empty())
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      list.push_back(mesh.getIndexAlong(rank, axes.getAxes()));
-  return list;
 }

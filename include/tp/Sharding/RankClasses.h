@@ -18,11 +18,14 @@
 #define TP_SHARDING_RANKCLASSES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/RankIndices.h"
 #include "tp/Support/ListInterner.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace mlir::tp {
+
+/// The attributes that say what `op` does; origins may differ.
+DictionaryAttr getMeaning(CollectiveOpInterface op);
 
 /// The axes by which the ranks of one program can differ in what `op` does on
 /// them: those of its group, and those that its attributes name.
@@ -80,7 +83,7 @@ public:
   void splitByPeers(ArrayRef<Peers> peers);
 
   /// By rank: its index along `axes`.
-  ArrayRef<int64_t> getIndices(AxisListAttr axes);
+  ArrayRef<int64_t> getIndices(AxisListAttr axes) { return indices.get(axes); }
 
 private:
   /// Splits each class by the keys of its ranks.
@@ -89,7 +92,7 @@ private:
   MeshOp mesh;
   SmallVector<unsigned> classOf;
   SmallVector<int64_t> first;
-  DenseMap<AxisListAttr, SmallVector<int64_t>> indices;
+  RankIndices indices;
   /// The blocks that the classes are split by.
   DenseSet<std::pair<int64_t, AxisListAttr>> blocks;
 };
