@@ -73,7 +73,7 @@ def predict(tools, model, plan, machine, train, folder):
     options = f"plan={folder}/plan.json machine={machine} report={folder}/report.json" + (f" train={train}" if train else "")
     run([tools / "tp-opt", model, f"--tp-parallelize={options}", "-o", "/dev/null"])
     prediction = json.loads((folder / "report.json").read_text())["prediction"]
-    return prediction["seconds"], max(rank["memory"]["total"] for rank in prediction["ranks"])
+    return prediction["seconds"], max(rank["memory"]["total"] for rank in prediction["by_class"])
 
 
 def main():

@@ -74,7 +74,7 @@ def main():
         exact &= not differences
         print(f"{name:<12} {ranks:>5} {1e3 * predicted:>7.2f} ms {1e3 * measured:>7.2f} ms {statistics.median(ratios):>6.2f}"
               f" {ratios[0]:>5.2f}–{ratios[-1]:<6.2f} {executed['total']['bytes']:>10}"
-              f" {max(rank['memory']['total'] for rank in report['prediction']['ranks']):>10}  {'no' if differences else 'yes'}")
+              f" {max(rank['memory']['total'] for rank in report['prediction']['by_class']):>10}  {'no' if differences else 'yes'}")
         for line in differences:
             print(f"  {line}")
     return 0 if exact else 1

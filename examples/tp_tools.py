@@ -15,7 +15,8 @@ import numpy as np
 import torch
 
 ROOT = Path(os.path.relpath(Path(__file__).resolve().parent.parent))
-sys.path.insert(0, str(ROOT / "tools/tp-import"))
+sys.path[:0] = [str(ROOT / "python/tp_mlir"), str(ROOT / "tools/tp-import")]
+import rank_classes
 import tp_generation
 import tp_trace
 
@@ -250,18 +251,19 @@ def compare_prediction(report, executed):
         if predicted != counted:
             differences.append(f"{what}: predicted {predicted}, executed {counted}")
 
-    predicted = report["collectives"]
-    for rank, held in zip(executed["ranks"], report["prediction"]["ranks"]):
+    predicted, ranks = report["collectives"], rank_classes.Ranks(report)
+    for rank, expected in zip(executed["ranks"], ranks):
+        held = expected.prediction
         name = f"rank {rank['rank']}"
         compare(f"{name}, collectives",
-                [(item["id"], item["kind"], item["bytes_by_rank"][rank["rank"]], 1) for item in predicted],
+                [(item["id"], item["kind"], expected.get_bytes(item["id"]), 1) for item in predicted],
                 [(item["id"], item["kind"], item["bytes"], item["calls"]) for item in rank["collectives"]])
         compare(f"{name}, bytes", held["bytes_received"], rank["bytes"])
         compare(f"{name}, memory", held["memory"],
                 {"parameters": rank["weight_bytes"], "inputs": rank["input_bytes"], "outputs": rank["output_bytes"],
                  "arena": executed["arena_bytes"],
                  "total": rank["weight_bytes"] + rank["input_bytes"] + rank["output_bytes"] + executed["arena_bytes"]})
-    compare("ranks", len(report["prediction"]["ranks"]), len(executed["ranks"]))
+    compare("ranks", len(ranks), len(executed["ranks"]))
     return differences
 
 

@@ -29,7 +29,7 @@ ModuleCosts getModules(const ProgramPrediction &program) {
   return modules;
 }
 
-Object toJSON(const ProgramPrediction &program) {
+Object toJSON(const ProgramPrediction &program, ArrayRef<int64_t> classes) {
   Array ops, modules;
   for (auto &[name, cost] : program.byOp)
     ops.push_back(Object{{"op", name},
@@ -47,46 +47,57 @@ Object toJSON(const ProgramPrediction &program) {
                              {"bytes_received", cost.collectives.bytes}});
   func::FuncOp function = program.program;
   return Object{{"function", function.getName()},
-                {"ranks", Array(ArrayRef<int64_t>(program.ranks))},
+                {"classes", Array(classes)},
                 {"ops", std::move(ops)},
                 {"modules", std::move(modules)}};
 }
 
 } // namespace
 
+const ProgramPrediction &PredictionReport::getProgram(unsigned index) const {
+  return *llvm::find_if(
+      prediction.programs, [&](const ProgramPrediction &program) {
+        return llvm::is_contained(program.ranks, classes.getFirst(index));
+      });
+}
+
 Object PredictionReport::toJSON() const {
-  SmallVector<const ProgramPrediction *> programOf(prediction.ranks.size());
-  Array programs, ranks, collectives;
-  for (const ProgramPrediction &program : prediction.programs) {
-    programs.push_back(::toJSON(program));
-    for (int64_t rank : program.ranks)
-      programOf[rank] = &program;
-  }
-  for (auto [rank, predicted] : llvm::enumerate(prediction.ranks)) {
-    Object object{{"rank", static_cast<int64_t>(rank)},
-                  {"seconds", predicted.getTotal()},
+  DenseMap<const ProgramPrediction *, SmallVector<int64_t>> classesOf;
+  Array programs, byClass, collectives;
+  for (size_t index = 0; index < classes.size(); ++index) {
+    const RankPrediction &predicted =
+        prediction.ofRank(classes.getFirst(index));
+    const ProgramPrediction &program = getProgram(index);
+    classesOf[&program].push_back(index);
+    Object object{{"seconds", predicted.getTotal()},
                   {"compute_seconds", predicted.compute},
                   {"collective_seconds", predicted.collectives},
                   {"waiting_seconds", predicted.waiting},
-                  {"flops", programOf[rank]->compute.flops},
-                  {"bytes_touched", programOf[rank]->compute.bytes},
-                  {"bytes_received", receivedBytes[rank]}};
+                  {"flops", program.compute.flops},
+                  {"bytes_touched", program.compute.bytes},
+                  {"bytes_received", receivedBytes[index]}};
     if (!memory.empty())
-      object["memory"] = Object{{"parameters", memory[rank].parameters},
-                                {"inputs", memory[rank].inputs},
-                                {"outputs", memory[rank].outputs},
-                                {"arena", memory[rank].arena},
-                                {"total", memory[rank].getTotal()}};
-    ranks.push_back(std::move(object));
+      object["memory"] = Object{{"parameters", memory[index].parameters},
+                                {"inputs", memory[index].inputs},
+                                {"outputs", memory[index].outputs},
+                                {"arena", memory[index].arena},
+                                {"total", memory[index].getTotal()}};
+    byClass.push_back(std::move(object));
   }
-  for (auto [id, seconds] : llvm::enumerate(prediction.collectives))
-    collectives.push_back(
-        Object{{"id", static_cast<int64_t>(id)},
-               {"seconds", *llvm::max_element(seconds)},
-               {"seconds_by_rank", Array(ArrayRef<double>(seconds))}});
+  for (const ProgramPrediction &program : prediction.programs)
+    programs.push_back(::toJSON(program, classesOf[&program]));
+  for (auto [id, ofCollective] : llvm::enumerate(prediction.collectives)) {
+    Array seconds;
+    for (size_t index = 0; index < classes.size(); ++index)
+      seconds.push_back(
+          ofCollective[prediction.classes.getClass(classes.getFirst(index))]);
+    collectives.push_back(Object{{"id", static_cast<int64_t>(id)},
+                                 {"seconds", *llvm::max_element(ofCollective)},
+                                 {"seconds_by_class", std::move(seconds)}});
+  }
   return Object{{"machine", tp::toJSON(machine)},
                 {"seconds", prediction.getSeconds()},
-                {"ranks", std::move(ranks)},
+                {"by_class", std::move(byClass)},
                 {"collectives", std::move(collectives)},
                 {"programs", std::move(programs)}};
 }
@@ -172,15 +183,17 @@ void printRows(raw_ostream &os, StringRef title, std::vector<Row> rows) {
 
 void PredictionReport::print(raw_ostream &os) const {
   size_t slowest = 0;
-  for (size_t rank = 0; rank < prediction.ranks.size(); ++rank)
-    if (prediction.ranks[rank].getTotal() >
-        prediction.ranks[slowest].getTotal())
-      slowest = rank;
-  const RankPrediction &rank = prediction.ranks[slowest];
+  auto ofClass = [&](size_t index) -> const RankPrediction & {
+    return prediction.ofRank(classes.getFirst(index));
+  };
+  for (size_t index = 0; index < classes.size(); ++index)
+    if (ofClass(index).getTotal() > ofClass(slowest).getTotal())
+      slowest = index;
+  const RankPrediction &rank = ofClass(slowest);
   os << "predicted for " << machine.name << ": "
      << formatSeconds(prediction.getSeconds()) << " (the slowest rank, "
-     << slowest << " of " << prediction.ranks.size() << "): compute "
-     << formatSeconds(rank.compute) << ", collectives "
+     << classes.getFirst(slowest) << " of " << classes.getNumRanks()
+     << "): compute " << formatSeconds(rank.compute) << ", collectives "
      << formatSeconds(rank.collectives) << ", waiting "
      << formatSeconds(rank.waiting) << '\n';
   if (!memory.empty()) {
@@ -193,12 +206,9 @@ void PredictionReport::print(raw_ostream &os) const {
        << most->outputs << ", arena " << most->arena << ") of "
        << formatBytes(machine.memoryCapacity) << '\n';
   }
-  const ProgramPrediction *program = llvm::find_if(
-      prediction.programs, [&](const ProgramPrediction &candidate) {
-        return llvm::is_contained(candidate.ranks, slowest);
-      });
+  const ProgramPrediction &program = getProgram(slowest);
   std::map<std::string, Row> byPattern;
-  for (auto &[fqn, cost] : getModules(*program)) {
+  for (auto &[fqn, cost] : getModules(program)) {
     Row &row = byPattern[getPattern(fqn)];
     row.name = fqn.empty() ? "(no module)" : getPattern(fqn);
     ++row.count;
@@ -208,7 +218,7 @@ void PredictionReport::print(raw_ostream &os) const {
   std::vector<Row> modules, ops;
   for (auto &[pattern, row] : byPattern)
     modules.push_back(row);
-  for (auto &[name, cost] : program->byOp)
+  for (auto &[name, cost] : program.byOp)
     ops.push_back({name.str(), cost.count, {cost, Cost()}});
   os << '\n';
   printRows(os, "module", std::move(modules));

@@ -21,9 +21,11 @@ struct RankMemory {
 struct PredictionReport {
   const Machine &machine;
   Prediction prediction;
-  /// By rank; empty if the size of the arena isn't known.
+  /// The classes of the report, which are at least as fine as the prediction's.
+  const RankClasses &classes;
+  /// By class; empty if the size of the arena isn't known.
   SmallVector<RankMemory> memory;
-  /// The bytes that each rank receives in collectives.
+  /// The bytes that a rank of each class receives in collectives.
   SmallVector<int64_t> receivedBytes;
 
   /// The member `prediction` of docs/Report.md.
@@ -31,6 +33,10 @@ struct PredictionReport {
   /// The same as a table for users: modules by cost, then ops, of the slowest
   /// rank.
   void print(raw_ostream &os) const;
+
+private:
+  /// The program that the ranks of a class run.
+  const ProgramPrediction &getProgram(unsigned index) const;
 };
 
 } // namespace mlir::tp

@@ -5,31 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ProgramReport.h"
 #include "PredictionReport.h"
-#include "mlir/Dialect/DLTI/DLTI.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
-#include "tp/Advice/Page/ReportPage.h"
-#include "tp/Advice/Passes.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Programs.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
-#include "tp/Support/InputFile.h"
-#include "tp/Support/OutputFile.h"
+#include "tp/Support/StridedSet.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/Support/JSON.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
-
-namespace mlir::tp {
-#define GEN_PASS_DEF_REPORT
-#include "tp/Advice/Passes.h.inc"
-} // namespace mlir::tp
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -40,183 +30,188 @@ static llvm::json::Array toJSON(ArrayRef<int64_t> list) {
 
 namespace {
 
-struct Report : tp::impl::ReportBase<Report> {
-  using ReportBase::ReportBase;
-  Report(std::string &text, StringRef machine) : text(&text) {
-    this->machine = machine.str();
-  }
+/// The programs of one function. They have the same collectives, in the same
+/// order.
+struct Function {
+  SmallVector<func::FuncOp> programs;
+  /// By program.
+  SmallVector<SmallVector<CollectiveOpInterface>> issued;
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    FailureOr<MeshOp> found =
-        getMesh(module, "; only a parallel program can be reported");
-    if (failed(found))
-      return signalPassFailure();
-    mesh = *found;
-    held.assign(mesh.getNumRanks(), {});
-    llvm::json::Object report{{"schema", 1}};
-    report["mesh"] = getMeshJSON();
-    llvm::json::Array collectives, redistributions, parameters, inputs, outputs;
-    auto functions = getPrograms(module);
-    if (failed(functions))
-      return signalPassFailure();
-    for (ArrayRef<func::FuncOp> programs : *functions) {
-      // The programs of one function have the same collectives, in the same
-      // order.
-      SmallVector<SmallVector<CollectiveOpInterface>> issued;
-      for (func::FuncOp program : programs) {
-        auto &list = issued.emplace_back();
-        walkExecuted(program, [&](Operation *op) {
-          // The receiver's program has the transfer, too.
-          auto transfer = dyn_cast<TransferOp>(op);
-          if (auto collective = dyn_cast<CollectiveOpInterface>(op);
-              collective && !(transfer && transfer.isSent()))
-            list.push_back(collective);
-        });
-        if (list.size() != issued.front().size()) {
-          program.emitError()
-              << "has " << list.size() << " collectives, the program of other "
-              << "ranks has " << issued.front().size()
-              << "; all ranks must issue the same ones";
-          return signalPassFailure();
-        }
-      }
-      func::FuncOp function = programs.front();
-      if (!isWanted()) {
-        for (size_t i = 0; i < issued.front().size(); ++i)
-          emitRemark(getSameCollectives(issued, i), function);
-        continue;
-      }
-      for (size_t i = 0; i < issued.front().size(); ++i) {
-        auto ops = getSameCollectives(issued, i);
-        emitRemark(ops, function);
-        collectives.push_back(getCollectiveJSON(ops));
-      }
-      if (auto list = function->getAttrOfType<ArrayAttr>(kRedistributionsAttr))
-        for (auto entry : list.getAsRange<DictionaryAttr>())
-          redistributions.push_back(getRedistributionJSON(entry));
-    }
-    if (!isWanted())
-      return;
-    for (auto &[name, programs] : joinStages(*functions)) {
-      addParameters(programs, parameters);
-      addInterface(programs, inputs, outputs);
-    }
-    report["totals"] = std::move(totals);
-    report["collectives"] = std::move(collectives);
-    report["redistributions"] = std::move(redistributions);
-    report["parameters"] = std::move(parameters);
-    report["inputs"] = std::move(inputs);
-    report["outputs"] = std::move(outputs);
-    if (failed(addPrediction(module, report)))
-      return signalPassFailure();
-    if (failed(write(std::move(report))))
-      signalPassFailure();
-  }
+  func::FuncOp getFirst() const { return programs.front(); }
+  size_t getNumCollectives() const { return issued.front().size(); }
+};
 
-  LogicalResult write(llvm::json::Value report) {
-    std::string json = llvm::formatv("{0:2}\n", report);
-    if (text)
-      *text += json;
-    std::string page;
-    if (!html.empty()) {
-      FailureOr<llvm::json::Value> explained = readExplanation(report);
-      if (failed(explained))
-        return failure();
-      llvm::raw_string_ostream os(page);
-      printReportPage(report, *explained, os);
-    } else if (!explanation.empty()) {
-      return getOperation().emitError(
-          "the explanation '" + explanation +
-          "' is for the page, which needs the option 'html'");
-    }
-    if (llvm::Error error = writeFiles({{file, json}, {html, page}}))
-      return getOperation().emitError() << llvm::toString(std::move(error));
-    return success();
-  }
+/// A parameter, an input or an output.
+struct Tensor {
+  StringRef name;
+  /// The kind of memory that its blocks are counted as.
+  int64_t RankMemory::*kind;
+  /// That of the first program; of the model.
+  RankedTensorType local, global;
+  ShardingAttr sharding;
+  /// The programs whose ranks hold it.
+  SmallVector<func::FuncOp> holders;
+};
 
-  /// What tp-explain has said; null if nobody asked it.
-  FailureOr<llvm::json::Value>
-  readExplanation(const llvm::json::Value &report) {
-    if (explanation.empty())
-      return llvm::json::Value(nullptr);
-    auto text = readInput(explanation);
-    if (!text) {
-      emitInputError(&getContext(), explanation, "explanation",
-                     text.takeError());
+class ReportBuilder {
+public:
+  ReportBuilder(ModuleOp module, MeshOp mesh) : module(module), mesh(mesh) {}
+
+  FailureOr<llvm::json::Object> build(const std::optional<Machine> &machine,
+                                      raw_ostream *table) {
+    auto groups = getPrograms(module);
+    if (failed(groups))
       return failure();
-    }
-    auto parsed = parseExplanation((*text)->getBuffer(), report);
-    if (!parsed)
-      return getOperation().emitError("explanation '" + explanation + "': ")
-             << llvm::toString(parsed.takeError());
-    return std::move(*parsed);
-  }
-
-  /// Whether anything but remarks is requested.
-  bool isWanted() {
-    return text || !file.empty() || !html.empty() || !explanation.empty() ||
-           !machine.empty() || table || getOperation().getTargetSystemSpec();
-  }
-
-  /// One collective in the programs of all ranks.
-  static SmallVector<CollectiveOpInterface>
-  getSameCollectives(ArrayRef<SmallVector<CollectiveOpInterface>> issued,
-                     size_t index) {
-    return llvm::map_to_vector(issued,
-                               [&](const auto &list) { return list[index]; });
-  }
-
-  /// If there is a machine, predicts a run of the entry on it.
-  LogicalResult addPrediction(ModuleOp module, llvm::json::Object &report) {
-    FailureOr<std::optional<Machine>> found = tp::getMachine(module);
-    if (!machine.empty()) {
-      FailureOr<Machine> named = readMachine(machine, &getContext());
-      if (failed(named))
+    for (ArrayRef<func::FuncOp> programs : *groups)
+      if (failed(addFunction(programs)))
         return failure();
-      found = std::optional<Machine>(std::move(*named));
+    auto joined = joinStages(*groups);
+    std::optional<Prediction> prediction;
+    ArrayRef<func::FuncOp> entry;
+    if (machine && !joined.empty()) {
+      auto *main = joined.find(StringAttr::get(module.getContext(), "main"));
+      entry = main == joined.end() ? joined.front().second : main->second;
+      prediction = predict(entry, mesh, *machine);
     }
-    if (failed(found))
-      return failure();
-    if (!*found) {
+    for (auto &[name, programs] : joined) {
+      addParameters(programs);
+      addInterface(programs);
+    }
+    findClasses(prediction, joined);
+
+    llvm::json::Array collectives, redistributions;
+    for (const Function &function : functions) {
+      bool isEntry = llvm::is_contained(entry, function.getFirst());
+      for (size_t i = 0; i < function.getNumCollectives(); ++i) {
+        SmallVector<int64_t> bytes = getBytesByClass(function, i);
+        CollectiveOpInterface op = function.issued.front()[i];
+        emitRemark(op, *llvm::max_element(bytes), function.getFirst());
+        collectives.push_back(describe(op, bytes));
+        for (size_t index = 0; isEntry && index < bytes.size(); ++index)
+          received[index] += bytes[index];
+      }
+      if (auto list = function.getFirst()->getAttrOfType<ArrayAttr>(
+              kRedistributionsAttr))
+        for (auto item : list.getAsRange<DictionaryAttr>())
+          redistributions.push_back(describe(item));
+    }
+    llvm::json::Object report{{"schema", 2},
+                              {"mesh", describeMesh()},
+                              {"rank_classes", describeClasses()},
+                              {"totals", std::move(totals)},
+                              {"collectives", std::move(collectives)},
+                              {"redistributions", std::move(redistributions)},
+                              {"parameters", describe(parameters, "fqn")},
+                              {"inputs", describe(inputs, "name")},
+                              {"outputs", describe(outputs, "name")}};
+    if (prediction) {
+      PredictionReport predicted{*machine, std::move(*prediction), *classes,
+                                 getMemory(), received};
+      checkCapacity(predicted);
+      report["prediction"] = predicted.toJSON();
       if (table)
-        return module.emitError("a table of costs needs a machine: the option "
-                                "'machine', or a dlti.target_system_spec");
-      return success();
+        predicted.print(*table);
     }
-    auto functions = getPrograms(module);
-    if (failed(functions))
-      return failure();
-    if (functions->empty())
-      return success();
-    auto *entry = llvm::find_if(*functions, [](auto &programs) {
-      return programs.front().getName() == "main";
-    });
-    auto joined = joinStages(*functions);
-    ArrayRef<func::FuncOp> programs =
-        joined[entry == functions->end()
-                   ? joined.front().first
-                   : StringAttr::get(&getContext(), "main")];
-    PredictionReport predicted{
-        **found, predict(programs, mesh, **found), getMemory(module), {}};
-    predicted.receivedBytes.assign(mesh.getNumRanks(), 0);
-    for (func::FuncOp program : programs)
+    return report;
+  }
+
+private:
+  LogicalResult addFunction(ArrayRef<func::FuncOp> programs) {
+    Function &function = functions.emplace_back();
+    function.programs.assign(programs.begin(), programs.end());
+    for (func::FuncOp program : programs) {
+      auto &list = function.issued.emplace_back();
       walkExecuted(program, [&](Operation *op) {
-        if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-          for (auto [sum, more] :
-               llvm::zip_equal(predicted.receivedBytes,
-                               getReceivedBytesByRank(collective, mesh)))
-            sum += more;
+        // The receiver's program has the transfer, too.
+        auto transfer = dyn_cast<TransferOp>(op);
+        if (auto collective = dyn_cast<CollectiveOpInterface>(op);
+            collective && !(transfer && transfer.isSent()))
+          list.push_back(collective);
       });
-    checkCapacity(module, predicted);
-    report["prediction"] = predicted.toJSON();
-    if (table)
-      predicted.print(llvm::outs());
+      if (list.size() != function.getNumCollectives())
+        return program.emitError()
+               << "has " << list.size() << " collectives, the program of other "
+               << "ranks has " << function.getNumCollectives()
+               << "; all ranks must issue the same ones";
+    }
     return success();
   }
 
-  /// Each rank's memory; empty if tp-predict-memory hasn't run.
-  SmallVector<RankMemory> getMemory(ModuleOp module) {
+  //===--------------------------------------------------------------------===//
+  // Classes of ranks
+  //===--------------------------------------------------------------------===//
+
+  /// Ranks are alike if they run the same programs, hold blocks of the same
+  /// shapes, receive the same bytes, and are predicted to take the same time.
+  void findClasses(
+      const std::optional<Prediction> &prediction,
+      const llvm::MapVector<StringAttr, SmallVector<func::FuncOp>> &joined) {
+    if (prediction)
+      classes = prediction->classes;
+    else
+      classes.emplace(mesh);
+    for (auto &[name, programs] : joined)
+      classes->splitByProgram(programs);
+    for (ArrayRef<Tensor> list : {parameters, inputs, outputs})
+      for (const Tensor &tensor : list)
+        classes->splitByBlock(tensor.global.getShape(), tensor.sharding);
+    for (const Function &function : functions)
+      for (auto [program, list] :
+           llvm::zip_equal(function.programs, function.issued)) {
+        SmallVector<int64_t> ranks = getRanksOf(program, mesh.getNumRanks());
+        CollectiveInterner seen;
+        for (CollectiveOpInterface op : list)
+          if (seen.insert(op).second)
+            classes->splitByReceivedBytes(op, ranks);
+      }
+    held.assign(classes->size(), {});
+    received.assign(classes->size(), 0);
+  }
+
+  /// The classes whose ranks run `program`.
+  ArrayRef<int64_t> getClassesOf(func::FuncOp program) {
+    auto [it, isNew] = classesOf.try_emplace(program);
+    if (isNew) {
+      llvm::SmallBitVector found(classes->size());
+      for (int64_t rank : getRanksOf(program, mesh.getNumRanks()))
+        found.set(classes->getClass(rank));
+      it->second.assign(found.set_bits_begin(), found.set_bits_end());
+    }
+    return it->second;
+  }
+
+  /// What the ranks of each class receive in collective `i` of `function`.
+  SmallVector<int64_t> getBytesByClass(const Function &function, size_t i) {
+    SmallVector<int64_t> bytes(classes->size(), 0);
+    for (auto [program, list] :
+         llvm::zip_equal(function.programs, function.issued)) {
+      CollectiveOpInterface op = list[i];
+      unsigned number = numbers.insert(op).first;
+      for (int64_t index : getClassesOf(program)) {
+        auto [it, isNew] = knownBytes.try_emplace({number, index});
+        if (isNew)
+          it->second = op.getReceivedBytes(classes->getFirst(index), mesh);
+        bytes[index] = it->second;
+      }
+    }
+    return bytes;
+  }
+
+  llvm::json::Array describeClasses() {
+    llvm::json::Array list;
+    for (ArrayRef<int64_t> ranks : classes->getRanks())
+      list.push_back(
+          llvm::json::Object{{"count", static_cast<int64_t>(ranks.size())},
+                             {"ranks", tp::toJSON(getStridedParts(ranks))}});
+    return list;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Prediction
+  //===--------------------------------------------------------------------===//
+
+  /// The memory of each class; empty if tp-predict-memory hasn't run.
+  SmallVector<RankMemory> getMemory() {
     auto arena = module->getAttrOfType<IntegerAttr>(kArenaBytesAttr);
     if (!arena)
       return {};
@@ -226,18 +221,23 @@ struct Report : tp::impl::ReportBase<Report> {
     return memory;
   }
 
-  void checkCapacity(ModuleOp module, const PredictionReport &predicted) {
-    for (auto [rank, memory] : llvm::enumerate(predicted.memory))
+  void checkCapacity(const PredictionReport &predicted) {
+    for (auto [index, memory] : llvm::enumerate(predicted.memory))
       if (memory.getTotal() > predicted.machine.memoryCapacity) {
         module.emitWarning()
-            << "rank " << rank << " needs " << memory.getTotal()
-            << " bytes of memory, a device of '" << predicted.machine.name
-            << "' has " << predicted.machine.memoryCapacity;
+            << "rank " << classes->getFirst(index) << " needs "
+            << memory.getTotal() << " bytes of memory, a device of '"
+            << predicted.machine.name << "' has "
+            << predicted.machine.memoryCapacity;
         return;
       }
   }
 
-  llvm::json::Object getMeshJSON() {
+  //===--------------------------------------------------------------------===//
+  // Members of the report
+  //===--------------------------------------------------------------------===//
+
+  llvm::json::Object describeMesh() {
     llvm::json::Array axes;
     for (size_t i = 0; i < mesh.getNumAxes(); ++i)
       axes.push_back(llvm::json::Object{{"name", mesh.getAxisName(i)},
@@ -255,12 +255,11 @@ struct Report : tp::impl::ReportBase<Report> {
     return dims;
   }
 
-  /// `ops` are one collective in the programs of all ranks.
-  llvm::json::Object getCollectiveJSON(ArrayRef<CollectiveOpInterface> ops) {
-    CollectiveOpInterface op = ops.front();
+  /// `op` is a collective in the first program of its function.
+  llvm::json::Object describe(CollectiveOpInterface op,
+                              ArrayRef<int64_t> bytes) {
     auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
     auto result = cast<RankedTensorType>(op->getResult(0).getType());
-    SmallVector<int64_t> bytes = getBytesByRank(ops);
     int64_t most = *llvm::max_element(bytes);
     StringRef kind = op.getCollectiveKind();
     int64_t groupSize = mesh.getAxesSize(op.getAxes().getAxes());
@@ -286,27 +285,36 @@ struct Report : tp::impl::ReportBase<Report> {
         {"shape", toJSON(operand.getShape())},
         {"result_shape", toJSON(result.getShape())},
         {"bytes_per_rank", most},
-        {"bytes_by_rank", toJSON(bytes)},
+        {"bytes_by_class", toJSON(bytes)},
         {"fqn", op.getOriginFqn()},
         {"reason", op.getOriginReason()}};
   }
 
-  /// The ranks that run a program for which `has` is true; those of all stages
-  /// of a pipeline unless `programs` are its stages'.
+  /// The programs for which `has` is true; all of them unless they are those of
+  /// a pipeline's stages.
   template <typename Has>
-  SmallVector<int64_t> getHolders(ArrayRef<func::FuncOp> programs, Has has) {
-    SmallVector<int64_t> holders;
-    for (func::FuncOp program : programs)
-      if (!program->hasAttr(kStageAttr) || has(program))
-        llvm::append_range(holders, getRanksOf(program, mesh.getNumRanks()));
-    llvm::sort(holders);
-    return holders;
+  static SmallVector<func::FuncOp> getHolders(ArrayRef<func::FuncOp> programs,
+                                              Has has) {
+    return llvm::filter_to_vector(programs, [&](func::FuncOp program) {
+      return !program->hasAttr(kStageAttr) || has(program);
+    });
+  }
+
+  void addTensor(SmallVectorImpl<Tensor> &list, StringRef name,
+                 int64_t RankMemory::*kind, RankedTensorType local,
+                 TypeAttr globalAttr, ShardingAttr sharding,
+                 SmallVector<func::FuncOp> holders) {
+    auto global =
+        globalAttr ? cast<RankedTensorType>(globalAttr.getValue()) : local;
+    if (!sharding)
+      sharding = ShardingAttr::getReplicated(
+          FlatSymbolRefAttr::get(mesh.getSymNameAttr()), global.getRank());
+    list.push_back({name, kind, local, global, sharding, std::move(holders)});
   }
 
   /// `programs` are those of one function; ranks hold the parameters that their
   /// stage of a pipeline reads.
-  void addParameters(ArrayRef<func::FuncOp> programs,
-                     llvm::json::Array &parameters) {
+  void addParameters(ArrayRef<func::FuncOp> programs) {
     llvm::MapVector<StringAttr, ParameterOpInterface> first;
     DenseMap<Operation *, DenseSet<StringAttr>> read;
     for (func::FuncOp program : programs) {
@@ -319,54 +327,57 @@ struct Report : tp::impl::ReportBase<Report> {
       });
     }
     for (auto &[fqn, op] : first)
-      parameters.push_back(getTensorJSON(
-          "fqn", fqn, &RankMemory::parameters,
-          cast<RankedTensorType>(op.getResult().getType()),
-          op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
-          op->getAttrOfType<ShardingAttr>(kShardingAttr),
-          getHolders(programs, [&, fqn = fqn](func::FuncOp program) {
-            return read[program].contains(fqn);
-          })));
+      addTensor(parameters, fqn, &RankMemory::parameters,
+                cast<RankedTensorType>(op.getResult().getType()),
+                op->getAttrOfType<TypeAttr>(kGlobalTypeAttr),
+                op->getAttrOfType<ShardingAttr>(kShardingAttr),
+                getHolders(programs, [&, fqn = fqn](func::FuncOp program) {
+                  return read[program].contains(fqn);
+                }));
   }
 
-  /// `kind` is the kind of memory that the tensor's blocks are counted as, on
-  /// the ranks `holders`.
-  llvm::json::Object getTensorJSON(StringRef key, StringRef name,
-                                   int64_t RankMemory::*kind,
-                                   RankedTensorType localType,
-                                   TypeAttr globalAttr, ShardingAttr sharding,
-                                   ArrayRef<int64_t> holders) {
-    auto global =
-        globalAttr ? cast<RankedTensorType>(globalAttr.getValue()) : localType;
-    if (!sharding)
-      sharding = ShardingAttr::getReplicated(
-          FlatSymbolRefAttr::get(mesh.getSymNameAttr()), global.getRank());
-    llvm::json::Object tensor{
-        {key, name},
-        {"dtype", llvm::to_string(global.getElementType())},
-        {"shape", toJSON(global.getShape())},
-        {"local_shape", toJSON(localType.getShape())},
-        {"bytes_per_rank", getTensorBytes(localType)},
-        {"placements", llvm::json::Array(getPlacements(sharding, mesh))}};
-    if (static_cast<int64_t>(holders.size()) != mesh.getNumRanks())
-      tensor["ranks"] = toJSON(holders);
-    if (isEven(global.getShape(), sharding, mesh)) {
-      for (int64_t rank : holders)
-        held[rank].*kind += getTensorBytes(localType);
-      return tensor;
-    }
+  /// `key` is what the name is called.
+  llvm::json::Array describe(ArrayRef<Tensor> tensors, StringRef key) {
+    llvm::json::Array list;
+    for (const Tensor &tensor : tensors)
+      list.push_back(describe(tensor, key));
+    return list;
+  }
+
+  /// Counts the memory of the tensor's blocks, too.
+  llvm::json::Object describe(const Tensor &tensor, StringRef key) {
+    SmallVector<int64_t> holders;
+    for (func::FuncOp program : tensor.holders)
+      llvm::append_range(holders, getClassesOf(program));
+    llvm::sort(holders);
+    llvm::json::Object object{
+        {key, tensor.name},
+        {"dtype", llvm::to_string(tensor.global.getElementType())},
+        {"shape", toJSON(tensor.global.getShape())},
+        {"local_shape", toJSON(tensor.local.getShape())},
+        {"placements",
+         llvm::json::Array(getPlacements(tensor.sharding, mesh))}};
+    if (holders.size() != classes->size())
+      object["classes"] = toJSON(holders);
+    bool even = isEven(tensor.global.getShape(), tensor.sharding, mesh);
     llvm::json::Array shapes;
     int64_t most = 0;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-      RankedTensorType block = getLocalType(global, sharding, mesh, rank);
+    SmallVector<int64_t> bytes;
+    for (size_t index = 0; index < classes->size(); ++index) {
+      RankedTensorType block =
+          even ? tensor.local
+               : getLocalType(tensor.global, tensor.sharding, mesh,
+                              classes->getFirst(index));
       shapes.push_back(toJSON(block.getShape()));
-      most = std::max(most, getTensorBytes(block));
-      if (llvm::is_contained(holders, rank))
-        held[rank].*kind += getTensorBytes(block);
+      bytes.push_back(getTensorBytes(block));
+      most = std::max(most, bytes.back());
     }
-    tensor["local_shapes"] = std::move(shapes);
-    tensor["bytes_per_rank"] = most;
-    return tensor;
+    for (int64_t index : holders)
+      held[index].*tensor.kind += bytes[index];
+    object["bytes_per_rank"] = most;
+    if (!even)
+      object["local_shapes_by_class"] = std::move(shapes);
+    return object;
   }
 
   /// The sharding as the IR spells it, without the mesh.
@@ -384,7 +395,7 @@ struct Report : tp::impl::ReportBase<Report> {
     return text;
   }
 
-  llvm::json::Object getRedistributionJSON(DictionaryAttr entry) {
+  llvm::json::Object describe(DictionaryAttr entry) {
     auto number = [&](StringRef name) {
       return entry.getAs<IntegerAttr>(name).getInt();
     };
@@ -424,29 +435,28 @@ struct Report : tp::impl::ReportBase<Report> {
   }
 
   /// `programs` are those of one function.
-  void addInterface(ArrayRef<func::FuncOp> programs, llvm::json::Array &inputs,
-                    llvm::json::Array &outputs) {
+  void addInterface(ArrayRef<func::FuncOp> programs) {
     func::FuncOp first = programs.front();
     for (unsigned i = 0; i < first.getNumArguments(); ++i)
-      addTensor(programs, &RankMemory::inputs, inputs,
-                [&](func::FuncOp program) {
-                  return std::pair(program.getArgumentTypes()[i],
-                                   program.getArgAttrDict(i));
-                });
+      addBoundary(programs, &RankMemory::inputs, inputs,
+                  [&](func::FuncOp program) {
+                    return std::pair(program.getArgumentTypes()[i],
+                                     program.getArgAttrDict(i));
+                  });
     for (unsigned i = 0; i < first.getNumResults(); ++i)
-      addTensor(programs, &RankMemory::outputs, outputs,
-                [&](func::FuncOp program) {
-                  return std::pair(program.getResultTypes()[i],
-                                   program.getResultAttrDict(i));
-                });
+      addBoundary(programs, &RankMemory::outputs, outputs,
+                  [&](func::FuncOp program) {
+                    return std::pair(program.getResultTypes()[i],
+                                     program.getResultAttrDict(i));
+                  });
   }
 
   /// Adds an argument or result; `get` returns its type and attributes in a
   /// program.
   void
-  addTensor(ArrayRef<func::FuncOp> programs, int64_t RankMemory::*kind,
-            llvm::json::Array &list,
-            function_ref<std::pair<Type, DictionaryAttr>(func::FuncOp)> get) {
+  addBoundary(ArrayRef<func::FuncOp> programs, int64_t RankMemory::*kind,
+              SmallVectorImpl<Tensor> &list,
+              function_ref<std::pair<Type, DictionaryAttr>(func::FuncOp)> get) {
     auto has = [&](func::FuncOp program) {
       DictionaryAttr attrs = get(program).second;
       return !attrs || !attrs.contains(kAbsentAttr);
@@ -460,24 +470,15 @@ struct Report : tp::impl::ReportBase<Report> {
       return attrs ? attrs.get(name) : Attribute();
     };
     auto name = dyn_cast_or_null<StringAttr>(take(kNameAttr));
-    list.push_back(getTensorJSON(
-        "name", name ? name.getValue() : "", kind, cast<RankedTensorType>(type),
-        dyn_cast_or_null<TypeAttr>(take(kGlobalTypeAttr)),
-        dyn_cast_or_null<ShardingAttr>(take(kShardingAttr)),
-        getHolders(programs, has)));
+    addTensor(list, name ? name.getValue() : "", kind,
+              cast<RankedTensorType>(type),
+              dyn_cast_or_null<TypeAttr>(take(kGlobalTypeAttr)),
+              dyn_cast_or_null<ShardingAttr>(take(kShardingAttr)),
+              getHolders(programs, has));
   }
 
-  SmallVector<int64_t> getBytesByRank(ArrayRef<CollectiveOpInterface> ops) {
-    SmallVector<int64_t> bytes(mesh.getNumRanks(), 0);
-    for (CollectiveOpInterface op : ops)
-      for (auto [sum, more] :
-           llvm::zip_equal(bytes, getReceivedBytesByRank(op, mesh)))
-        sum += more;
-    return bytes;
-  }
-
-  void emitRemark(ArrayRef<CollectiveOpInterface> ops, func::FuncOp function) {
-    CollectiveOpInterface op = ops.front();
+  void emitRemark(CollectiveOpInterface op, int64_t mostBytes,
+                  func::FuncOp function) {
     auto remark = remark::passed(
         op->getLoc(), remark::RemarkOpts::name(op.getCollectiveKind())
                           .category("tp-report")
@@ -485,23 +486,32 @@ struct Report : tp::impl::ReportBase<Report> {
     if (!remark)
       return;
     remark << remark::metric("MeshDim", getMeshDim(op))
-           << remark::metric("BytesPerRank",
-                             *llvm::max_element(getBytesByRank(ops)))
+           << remark::metric("BytesPerRank", mostBytes)
            << remark::metric("FQN", op.getOriginFqn())
            << remark::reason("{0}", op.getOriginReason());
   }
 
-  /// Where the report goes besides the file; null if nowhere.
-  std::string *text = nullptr;
+  ModuleOp module;
   MeshOp mesh;
-  /// By rank: the blocks of parameters, inputs and outputs.
+  SmallVector<Function> functions;
+  SmallVector<Tensor> parameters, inputs, outputs;
+  std::optional<RankClasses> classes;
+  DenseMap<Operation *, SmallVector<int64_t>> classesOf;
+  /// By class: the blocks of parameters, inputs and outputs, and the bytes that
+  /// a rank receives in collectives of the entry.
   SmallVector<RankMemory> held;
+  SmallVector<int64_t> received;
+  /// What equal collectives receive, by their number and the class.
+  CollectiveInterner numbers;
+  DenseMap<std::pair<unsigned, unsigned>, int64_t> knownBytes;
   llvm::json::Object totals;
   int64_t nextId = 0;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> tp::createReport(std::string &report, StringRef machine) {
-  return std::make_unique<Report>(report, machine);
+FailureOr<llvm::json::Object>
+tp::buildReport(ModuleOp module, MeshOp mesh,
+                const std::optional<Machine> &machine, raw_ostream *table) {
+  return ReportBuilder(module, mesh).build(machine, table);
 }

@@ -24,9 +24,11 @@ static PlanCost readCost(StringRef report) {
   PlanCost cost;
   cost.seconds = *prediction.getNumber("seconds");
   cost.collectives = root.getArray("collectives")->size();
-  for (const llvm::json::Value &value : *prediction.getArray("ranks")) {
+  for (auto [members, value] : llvm::zip_equal(
+           *root.getArray("rank_classes"), *prediction.getArray("by_class"))) {
     const llvm::json::Object &rank = *value.getAsObject();
-    cost.receivedBytes += *rank.getInteger("bytes_received");
+    cost.receivedBytes += *members.getAsObject()->getInteger("count") *
+                          *rank.getInteger("bytes_received");
     cost.memoryBytes = std::max(cost.memoryBytes,
                                 *rank.getObject("memory")->getInteger("total"));
   }

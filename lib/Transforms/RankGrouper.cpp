@@ -3,10 +3,8 @@
 
 #include "RankGrouper.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
-#include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Shardings.h"
 #include "tp/Transforms/Utils.h"
-#include <map>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -15,11 +13,8 @@ void RankGrouper::add(Type type, ShardingAttr sharding) {
   if (!added.insert({type, sharding}).second)
     return;
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!sharding || !tensor || isEven(tensor.getShape(), sharding, mesh))
-    return;
-  for (auto [size, axes] :
-       llvm::zip_equal(tensor.getShape(), sharding.getDims()))
-    splits.insert({size, axes});
+  if (sharding && tensor)
+    classes.splitByBlock(tensor.getShape(), sharding);
 }
 
 ShardingAttr RankGrouper::getSharding(Value value) {
@@ -74,17 +69,5 @@ LogicalResult RankGrouper::add(func::FuncOp function) {
 }
 
 SmallVector<SmallVector<int64_t>> RankGrouper::getGroups() {
-  std::map<SmallVector<int64_t>, SmallVector<int64_t>> byShapes;
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    SmallVector<int64_t> shapes;
-    for (auto [size, axes] : splits)
-      for (Interval interval : getDimBlock(size, axes, mesh, rank))
-        shapes.push_back(interval.size);
-    byShapes[shapes].push_back(rank);
-  }
-  SmallVector<SmallVector<int64_t>> programs;
-  for (auto &[shapes, ranks] : byShapes)
-    programs.push_back(ranks);
-  llvm::sort(programs);
-  return programs;
+  return classes.getRanks();
 }

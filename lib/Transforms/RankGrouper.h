@@ -6,9 +6,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Sharding/RankClasses.h"
 #include "tp/Sharding/Redistribution/Redistribution.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace mlir::tp {
 
@@ -18,7 +18,7 @@ namespace mlir::tp {
 class RankGrouper {
 public:
   RankGrouper(MeshOp mesh, RedistributionPlanner &planner)
-      : mesh(mesh), planner(planner) {}
+      : planner(planner), classes(mesh) {}
 
   /// Takes the placements of `function` into account; fails with an error if a
   /// redistribution isn't possible.
@@ -31,9 +31,8 @@ private:
   /// The sharding that the IR gives; null if there is none.
   ShardingAttr getSharding(Value value);
 
-  MeshOp mesh;
   RedistributionPlanner &planner;
-  llvm::SetVector<std::pair<int64_t, AxisListAttr>> splits;
+  RankClasses classes;
   DenseSet<std::pair<Type, ShardingAttr>> added;
 };
 

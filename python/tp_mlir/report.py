@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import json
 import os
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from . import _native
 from ._native import InputError
 from .files import write_file
+from .rank_classes import Ranks
 
 if TYPE_CHECKING:
     import pandas
@@ -90,11 +92,16 @@ class Report:
             item["reason"] = translate(item["reason"])
         prediction = None
         if found := data.get("prediction"):
-            memory = [rank["memory"]["total"] for rank in found["ranks"] if "memory" in rank]
+            memory = [item["memory"]["total"] for item in found["by_class"] if "memory" in item]
             prediction = Prediction(found["machine"]["name"], found["seconds"], max(memory, default=0))
         parameters, inputs, outputs = (tuple(_select(Tensor, item) for item in data[kind]) for kind in ("parameters", "inputs", "outputs"))
         return Report({axis["name"]: axis["size"] for axis in data["mesh"]["axes"]},
                       tuple(_select(Collective, item) for item in data["collectives"]), parameters, inputs, outputs, prediction, data)
+
+    @functools.cached_property
+    def ranks(self) -> Ranks:
+        """The ranks, in order: what each of them holds, receives and is predicted to take."""
+        return Ranks(self.json)
 
     @property
     def bytes_per_rank(self) -> int:

@@ -26,8 +26,9 @@
 //--- sum.py
 import json
 import sys
-collectives = json.load(open(sys.argv[1]))["collectives"]
-print(sum(sum(c["bytes_by_rank"]) for c in collectives), "bytes,", len(collectives), "collectives")
+report = json.load(open(sys.argv[1]))
+collectives, counts = report["collectives"], [item["count"] for item in report["rank_classes"]]
+print(sum(count * received for c in collectives for count, received in zip(counts, c["bytes_by_class"])), "bytes,", len(collectives), "collectives")
 
 //--- loss.mlir
 // CHECK: total as propagated: 232 bytes received by all ranks, 3 collectives

@@ -1,6 +1,6 @@
 // A loop of known length is unrolled by code generation: each of its collectives has an id for every iteration.
 // RUN: tp-opt %s --tp-predict-memory --tp-report="file=%t.json machine=h100-nvlink" -o /dev/null
-// RUN: %python -c "import json; r = json.load(open('%t.json')); print([c['id'] for c in r['collectives']], r['totals'], r['prediction']['ranks'][0]['bytes_received'], r['prediction']['programs'][0]['ops'][0]['count'])" | FileCheck %s
+// RUN: %python -c "import json; r = json.load(open('%t.json')); print([c['id'] for c in r['collectives']], r['totals'], r['prediction']['by_class'][0]['bytes_received'], r['prediction']['programs'][0]['ops'][0]['count'])" | FileCheck %s
 // RUN: tp-compile %s -o %t.manifest --emit=manifest
 // RUN: %python -c "import json; print(len(json.load(open('%t.manifest'))['programs'][0]['collectives']))" | FileCheck %s --check-prefix=MANIFEST
 

@@ -7,20 +7,22 @@
 //--- check.py
 import json
 report = json.load(open("report.json"))
+# Each rank is a class.
+assert [c["ranks"] for c in report["rank_classes"]] == [[{"offset": rank, "sizes": [], "strides": []}] for rank in range(2)]
 transfers = [c for c in report["collectives"] if c["kind"] == "transfer"]
 activation = 2 * 4 * 4
 values = [c for c in transfers if c["shape"] == [2, 4]]
-assert sum(sum(c["bytes_by_rank"]) for c in values) == 2 * activation * (2 - 1) * 3, values
+assert sum(sum(c["bytes_by_class"]) for c in values) == 2 * activation * (2 - 1) * 3, values
 assert [c["id"] for c in report["collectives"]] == list(range(len(report["collectives"])))
 [loss] = [c for c in transfers if c not in values]
-assert loss["shape"] == [1] and loss["bytes_by_rank"] == [4, 0], loss
+assert loss["shape"] == [1] and loss["bytes_by_class"] == [4, 0], loss
 assert all(c["group_size"] == 2 and c["mesh_dim"] == "pp" for c in transfers)
 assert "pipeline: stage 0 to 1, forward pass of microbatch 2" in [c["reason"] for c in transfers]
-ranks = {p["fqn"]: p.get("ranks") for p in report["parameters"]}
+ranks = {p["fqn"]: p.get("classes") for p in report["parameters"]}
 assert ranks == {"net1.weight": [0], "net2.weight": [1], "optimizer.step": None}, ranks
-assert [(i["name"], i["ranks"]) for i in report["inputs"]] == [("x", [0]), ("target", [1])]
-assert all("ranks" not in output for output in report["outputs"])
-first, second = report["prediction"]["ranks"]
+assert [(i["name"], i["classes"]) for i in report["inputs"]] == [("x", [0]), ("target", [1])]
+assert all("classes" not in output for output in report["outputs"])
+first, second = report["prediction"]["by_class"]
 assert second["waiting_seconds"] > 0 and second["bytes_received"] == 3 * activation
 assert first["waiting_seconds"] > 0 and first["bytes_received"] == 3 * activation + 4
 assert first["memory"]["parameters"] == 64 + 8 and second["memory"]["parameters"] == 64 + 8

@@ -189,7 +189,7 @@ class Page(unittest.TestCase):
         overview = self.find("#overview").text
         self.assertIn(f"{sum(item['bytes_per_rank'] for item in report['collectives']):,} bytes", overview)
         self.assertIn(f"{sum(item['bytes_per_rank'] for item in report['parameters']):,} bytes", overview)
-        self.assertIn(f"{max(rank['memory']['total'] for rank in report['prediction']['ranks']):,} bytes", overview)
+        self.assertIn(f"{max(rank['memory']['total'] for rank in report['prediction']['by_class']):,} bytes", overview)
         counts = [int(row.find_elements(By.TAG_NAME, "td")[2].text) for row in self.find_all("#collectives tbody tr")]
         self.assertEqual(sum(counts), len(report["collectives"]))
         self.assertEqual(len(counts), len({(item["kind"], re.sub(r"\d+", "*", item["fqn"])) for item in report["collectives"]}))

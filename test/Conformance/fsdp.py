@@ -430,7 +430,7 @@ def check(row, expected, tools, folder, options=""):
     np.save(folder / "target.npy", target.numpy())
     run(tool("tp-compile"), folder / "ranks.mlir", "-o", folder / "model.tpx")
     described = subprocess.run([str(tool("tp-run")), folder / "model.tpx", "--describe"], capture_output=True, text=True).stdout
-    arenas = {str(entry["memory"]["arena"]) for entry in report["prediction"]["ranks"]}
+    arenas = {str(entry["memory"]["arena"]) for entry in report["prediction"]["by_class"]}
     if not any(f"arena: {arena} bytes" in described for arena in arenas):
         raise Failure(f"the predicted arenas are {arenas}, but {described[:500]}")
     run(tool("tp-run"), folder / "model.tpx", "--weights", folder / "model.safetensors", "--data", f"x={folder}/x.npy", "--data",

@@ -35,6 +35,7 @@ SCRIPTS = {
     "prediction": (FOLDERS, ["torch", "transformers"]),
     "products": (FOLDERS, ["torch", "transformers"]),
     "python_call": ("--build {build}", ["torch", "transformers"]),
+    "rank_classes": ("--bin {build}/bin", []),
     "redistributions": ("--bin {build}/bin", []),
     "run_all": (FOLDERS, ["torch", "transformers"]),
     "traffic": ("--bin {build}/bin", []),

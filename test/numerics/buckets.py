@@ -17,6 +17,8 @@ import torch
 from torch import nn
 from torch.export import Dim
 
+from ranks import Ranks
+
 DIM, HEADS, VOCABULARY, LONGEST = 16, 4, 32, 32
 BUCKETS = 8, 16
 
@@ -71,9 +73,9 @@ def check_report(folder, bucket):
     """The collectives of the program that has run are those that its own report predicts; the weights are its only ones."""
     report, predicted = (json.loads((folder / name).read_text()) for name in ("run.json", f"length{bucket}.json"))
     assert report["program"] == f"length{bucket}", report["program"]
-    for rank in report["ranks"]:
+    for rank, expected in zip(report["ranks"], Ranks(predicted), strict=True):
         got = [(each["id"], each["kind"], each["bytes"]) for each in rank["collectives"]]
-        assert got == [(each["id"], each["kind"], each["bytes_by_rank"][rank["rank"]]) for each in predicted["collectives"]], got
+        assert got == [(each["id"], each["kind"], expected.get_bytes(each["id"])) for each in predicted["collectives"]], got
     return [rank["weight_bytes"] for rank in report["ranks"]]
 
 

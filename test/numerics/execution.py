@@ -23,6 +23,7 @@ import torch
 import cases
 import programs
 from ops import get_tool, load, save
+from ranks import Ranks
 
 # Of the largest element: sums over ranks are rounded in another order.
 TOLERANCES = {torch.float64: 1e-12, torch.float32: 1e-5, torch.float16: 1e-2, torch.bfloat16: 8e-2}
@@ -106,19 +107,20 @@ def get_block(tensor, placement, mesh, rank):
 
 def check_bytes(report, executed):
     predicted = report["collectives"]
-    for rank in executed["ranks"]:
+    for rank, by_report in zip(executed["ranks"], Ranks(report), strict=True):
         counted = rank["collectives"]
         if len(counted) != len(predicted):
             raise Failure(f"the report has {len(predicted)} collectives, the run {len(counted)}")
         for wanted, got in zip(predicted, counted):
-            expected = (wanted["id"], wanted["kind"], wanted["bytes_by_rank"][rank["rank"]], 1)
+            expected = (wanted["id"], wanted["kind"], by_report.get_bytes(wanted["id"]), 1)
             if (got["id"], got["kind"], got["bytes"], got["calls"]) != expected:
                 raise Failure(f"rank {rank['rank']} executed {got}, predicted {wanted}")
 
 
 def check_memory(report, executed):
     """What is allocated is what the report predicts, rank by rank."""
-    for rank, predicted in zip(executed["ranks"], report["prediction"]["ranks"], strict=True):
+    for rank, by_report in zip(executed["ranks"], Ranks(report), strict=True):
+        predicted = by_report.prediction
         memory = {"parameters": rank["weight_bytes"], "inputs": rank["input_bytes"], "outputs": rank["output_bytes"],
                   "arena": executed["arena_bytes"]}
         memory["total"] = sum(memory.values())

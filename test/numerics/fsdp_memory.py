@@ -68,7 +68,7 @@ def measure(tools, folder, depth, ranks, reshard, options):
     run([get_tool(tools, "tp-opt"), folder / "model.mlir", "-o", folder / "ranks.mlir",
          f"--tp-parallelize=plan={folder}/plan.yaml train={folder}/train.yaml report={report} machine=cpu {options}"])
     report = json.loads(report.read_text())
-    memory = report["prediction"]["ranks"][0]["memory"]
+    memory = report["prediction"]["by_class"][0]["memory"]
     run([get_tool(tools, "tp-compile"), folder / "ranks.mlir", "-o", folder / "train.tpx"])
     described = run([get_tool(tools, "tp-run"), folder / "train.tpx", "--describe"])
     if f"arena: {memory['arena']} bytes" not in described:

@@ -19,6 +19,7 @@ from torch import nn
 import training
 from images import BasicBlock
 from ops import get_tool
+from ranks import Ranks
 from sampling import take
 
 
@@ -195,9 +196,9 @@ def evaluate(model, x, plan, tools, folder):
 
 def check_report(report, model, x, layout):
     """Whether halos are all that moves, besides statistics. Otherwise less moves than all halos."""
-    moved = {}
+    moved, ranks = {}, Ranks(report)
     for collective in report["collectives"]:
-        moved[collective["kind"]] = moved.get(collective["kind"], 0) + sum(collective["bytes_by_rank"])
+        moved[collective["kind"]] = moved.get(collective["kind"], 0) + ranks.sum(collective["bytes_by_class"])
     statistics = moved.pop("all_reduce", 0)
     if layout not in ("2", "4"):
         return False

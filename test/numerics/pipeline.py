@@ -20,6 +20,7 @@ from torch import nn
 
 import training
 from ops import get_tool
+from ranks import Ranks
 from sampling import take
 from training import Case, run
 
@@ -183,7 +184,8 @@ def get_cases():
 def check_bytes(case, folder, directions):
     """The bytes that all ranks receive from other stages."""
     report = json.loads((folder / "report.json").read_text())
-    moved = sum(sum(c["bytes_by_rank"]) for c in report["collectives"] if c["kind"] == "transfer" and len(c["shape"]) > 1)
+    ranks = Ranks(report)
+    moved = sum(ranks.sum(c["bytes_by_class"]) for c in report["collectives"] if c["kind"] == "transfer" and len(c["shape"]) > 1)
     expected = directions * case.boundary * (case.stages - 1) * case.batches
     if moved != expected:
         raise AssertionError(f"{moved} bytes are passed between stages, must be {expected}")

@@ -19,6 +19,7 @@ import execution
 import programs
 from cases import FLOATS, INTS, MLIR_TYPES, tensor_type
 from execution import Failure, get_block
+from ranks import Ranks
 
 MAX_RANKS = 16
 SIZES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 16)
@@ -276,12 +277,13 @@ def check_certificate(certificate, one_shot, memory):
 
 def get_check(mesh, one_shot, memory):
     def check(report, batch):
+        ranks = Ranks(report)
         for certificate in report["redistributions"]:
             check_certificate(certificate, one_shot, memory)
         for program in batch:
             certificates = [c for c in report["redistributions"] if c["fqn"] == program.name]
             planned = sum(c["bytes_received_total"] for c in certificates)
-            moved = sum(sum(c["bytes_by_rank"]) for c in report["collectives"] if c["fqn"] == program.name)
+            moved = sum(ranks.sum(c["bytes_by_class"]) for c in report["collectives"] if c["fqn"] == program.name)
             if moved > planned or program.source and moved != planned:
                 raise Failure(f"{program.name}: its collectives move {moved} bytes, its certificates say {planned}")
             if not program.source:

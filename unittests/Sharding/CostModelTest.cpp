@@ -175,10 +175,10 @@ TEST_F(CostModelTest, Predict) {
   EXPECT_DOUBLE_EQ(program.byModule.lookup("a").seconds, 160e-6);
   EXPECT_EQ(program.collectivesByModule.lookup("b").bytes, 60000);
   double collective = 2 * 3 * (1e-6 + 10000 / 4e9);
-  ASSERT_EQ(prediction.ranks.size(), 8u);
-  EXPECT_NEAR(prediction.ranks[7].collectives, collective, 1e-12);
+  ASSERT_EQ(prediction.classes.size(), 1u);
+  EXPECT_NEAR(prediction.ofRank(7).collectives, collective, 1e-12);
   EXPECT_NEAR(prediction.getSeconds(), 160e-6 + collective, 1e-12);
-  EXPECT_EQ(prediction.ranks[0].waiting, 0);
+  EXPECT_EQ(prediction.ofRank(0).waiting, 0);
 }
 
 TEST_F(CostModelTest, Presets) {

@@ -24,23 +24,9 @@ static void printInScript(const llvm::json::Value &value, raw_ostream &os) {
       os << c;
 }
 
-/// Erases what grows with both the collectives and the ranks, and isn't shown.
-static void eraseSecondsByRank(llvm::json::Value &report) {
-  llvm::json::Object *object = report.getAsObject();
-  object = object ? object->getObject("prediction") : nullptr;
-  llvm::json::Array *collectives =
-      object ? object->getArray("collectives") : nullptr;
-  if (!collectives)
-    return;
-  for (llvm::json::Value &collective : *collectives)
-    if (llvm::json::Object *fields = collective.getAsObject())
-      fields->erase("seconds_by_rank");
-}
-
-void tp::printReportPage(llvm::json::Value report,
+void tp::printReportPage(const llvm::json::Value &report,
                          const llvm::json::Value &explanation,
                          raw_ostream &os) {
-  eraseSecondsByRank(report);
   auto [start, rest] = kPage.split("@REPORT@");
   auto [middle, end] = rest.split("@EXPLANATION@");
   os << start;
@@ -92,15 +78,17 @@ tp::parseExplanation(StringRef json, const llvm::json::Value &report) {
     return parsed.takeError();
   llvm::json::Object *explanation = parsed->getAsObject();
   const llvm::json::Value *axes = getAxes(*parsed);
-  if (explanation && explanation->getInteger("schema").value_or(1) != 1)
+  // Reports have other schemas.
+  bool isReport = explanation && explanation->get("rank_classes");
+  if (explanation && !isReport &&
+      explanation->getInteger("schema").value_or(1) != 1)
     return fail("its schema isn't 1");
   const llvm::json::Array *movements =
       explanation ? explanation->getArray("redistributions") : nullptr;
   const llvm::json::Object *totals =
       explanation ? explanation->getObject("totals") : nullptr;
-  // A report has no trials.
-  if (!axes || !movements || !totals || !totals->getInteger("bytes") ||
-      !explanation->getInteger("trials"))
+  if (isReport || !axes || !movements || !totals ||
+      !totals->getInteger("bytes") || !explanation->getInteger("trials"))
     return fail("this isn't what tp-explain writes with 'format=json'");
   const llvm::json::Value *expected = getAxes(report);
   if (!expected)

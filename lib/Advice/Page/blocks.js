@@ -52,6 +52,16 @@ function orderAxes(split) {
  * placements don't say it, or don't agree with the local shapes of the report.
  */
 function getBlocks(tensor) {
+  const key = JSON.stringify([tensor.shape, tensor.placements, tensor.local_shape, tensor.local_shapes_by_class]);
+  if (!knownBlocks.has(key))
+    knownBlocks.set(key, findBlocks(tensor));
+  return knownBlocks.get(key);
+}
+
+/** Tensors of equal layers have equal blocks. */
+const knownBlocks = new Map();
+
+function findBlocks(tensor) {
   const placements = tensor.placements.map((text, axis) => ({ axis, ...parsePlacement(text) }));
   const shards = placements.filter(placement => placement.kind === "shard");
   if (shards.some(shard => shard.dim === null))
@@ -71,7 +81,7 @@ function getBlocks(tensor) {
       });
     });
     const shape = dims.map(intervals => sum(intervals, ([first, last]) => last - first));
-    const expected = tensor.local_shapes ? tensor.local_shapes[rank] : tensor.local_shape;
+    const expected = tensor.local_shapes_by_class ? tensor.local_shapes_by_class[classOfRank[rank]] : tensor.local_shape;
     if (shape.join() !== expected.join())
       return null;
     const key = JSON.stringify(dims);

@@ -90,8 +90,8 @@ function makeDetail(collectives) {
     ["operand, on rank 0", formatShape(first.shape, first.dtype)],
     ["result, on rank 0", formatShape(first.result_shape, first.dtype)],
     ["group", formatCount(first.group_size, "rank")]];
-  for (const [bytes, ranks] of groupBy(first.bytes_by_rank.map((bytes, rank) => ({ bytes, rank })), item => item.bytes))
-    facts.push([`received by ${ranks.length === 1 ? "rank" : "ranks"} ${formatRanges(ranks.map(item => item.rank))}`, formatExactBytes(bytes)]);
+  for (const { label, item: bytes } of joinClasses(first.bytes_by_class, bytes => bytes))
+    facts.push([`received by ${label}`, formatExactBytes(bytes)]);
   if (predicted.has(first.id))
     facts.push(["predicted, each", formatSeconds(predicted.get(first.id).seconds)]);
   const parts = [create("dl", {}, ...facts.flatMap(([term, text]) => [create("dt", {}, term), create("dd", {}, text)]))];

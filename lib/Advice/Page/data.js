@@ -56,7 +56,7 @@ function formatShape(shape, dtype) {
   return `${dtype} ${shape.length ? shape.join("×") : "scalar"}`;
 }
 
-/** [0, 1, 2, 5] as "0–2, 5". */
+/** [0, 1, 2, 5] as "0–2, 5"; more than three equal runs at equal distances as "0–3, 8–11, …, 40–43". */
 function formatRanges(numbers) {
   const runs = [];
   for (const number of numbers) {
@@ -66,7 +66,40 @@ function formatRanges(numbers) {
     else
       runs.push([number, number]);
   }
-  return runs.map(([first, last]) => first === last ? `${first}` : `${first}–${last}`).join(", ");
+  const format = ([first, last]) => first === last ? `${first}` : `${first}–${last}`;
+  const texts = [];
+  for (let begin = 0, end; begin < runs.length; begin = end) {
+    const getStep = i => [runs[i][0] - runs[i - 1][0], runs[i][1] - runs[i - 1][1]];
+    for (end = begin + 1; end < runs.length && getStep(end).every(step => step === getStep(begin + 1)[0]); ++end);
+    const same = runs.slice(begin, end).map(format);
+    texts.push(...same.length > 3 ? [same[0], same[1], "…", same[same.length - 1]] : same);
+  }
+  return texts.join(", ");
+}
+
+/** The numbers of a set in strided parts, as docs/Report.md describes them. */
+function expandParts(parts) {
+  return parts.flatMap(({ offset, sizes, strides }) => sizes.reduce((numbers, size, i) =>
+    numbers.flatMap(number => Array.from({ length: size }, (_, index) => number + index * strides[i])), [offset]));
+}
+
+/** The ranks of each class, in order; and by rank, the index of its class. */
+const ranksOfClass = report.rank_classes.map(({ ranks }) => expandParts(ranks).sort((a, b) => a - b));
+const classOfRank = [];
+ranksOfClass.forEach((ranks, index) => ranks.forEach(rank => { classOfRank[rank] = index; }));
+
+/** The classes with the same key as one: {ranks, label, item}. `items` has one entry for each class. */
+function joinClasses(items, getKey) {
+  const groups = groupBy(items.map((item, index) => ({ item, index })), ({ item }) => JSON.stringify(getKey(item)));
+  return [...groups.values()].map(group => {
+    const ranks = group.flatMap(({ index }) => ranksOfClass[index]).sort((a, b) => a - b);
+    return { ranks, label: `${ranks.length === 1 ? "rank" : "ranks"} ${formatRanges(ranks)}`, item: group[0].item };
+  });
+}
+
+/** The sum over all ranks of a list that has a value for each class. */
+function sumOverRanks(values) {
+  return sum(values.map((value, index) => value * report.rank_classes[index].count));
 }
 
 function sum(items, get = item => item) {

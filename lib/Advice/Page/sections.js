@@ -3,15 +3,6 @@
 
 const prediction = report.prediction;
 
-/** The ranks with the same numbers as one: {ranks, label, item}. */
-function joinRanks(items, getNumbers) {
-  const groups = groupBy(items.map((item, rank) => ({ item, rank })), ({ item }) => JSON.stringify(getNumbers(item)));
-  return [...groups.values()].map(group => {
-    const ranks = group.map(({ rank }) => rank);
-    return { ranks, label: `${ranks.length === 1 ? "rank" : "ranks"} ${formatRanges(ranks)}`, item: group[0].item };
-  });
-}
-
 function showOverview() {
   const mesh = axes.map(axis => `${axis.name}=${axis.size}`).join(", ");
   document.getElementById("subject").textContent = `Mesh ${mesh}, ${formatCount(report.mesh.ranks, "rank")}.`;
@@ -25,7 +16,7 @@ function showOverview() {
     ["parameters per rank", `${formatExactBytes(sum(tensors, tensor => tensor.bytes_per_rank))} in ${formatCount(tensors.length, "parameter")}`]];
   if (prediction) {
     facts.push(["predicted time", `${formatSeconds(prediction.seconds)} on ${prediction.machine.name}`]);
-    const memory = prediction.ranks.map(rank => rank.memory?.total ?? 0);
+    const memory = prediction.by_class.map(rank => rank.memory?.total ?? 0);
     const capacity = prediction.machine.device.memory_capacity;
     if (Math.max(...memory) > 0)
       facts.push(["memory", `${formatExactBytes(Math.max(...memory))} on the rank that needs most`
@@ -60,13 +51,13 @@ function showDimensions() {
     { title: "Bytes per rank", number: true }, { title: "Of all ranks together", number: true }],
     groups.map(([dim, items]) => [dim || "none", items.length.toLocaleString("en"),
       [...groupBy(items, item => item.kind)].map(([kind, same]) => `${same.length} ${kind}`).join(", "),
-      formatBytes(getBytes(items)), formatBytes(sum(items, item => sum(item.bytes_by_rank)))])));
+      formatBytes(getBytes(items)), formatBytes(sum(items, item => sumOverRanks(item.bytes_by_class)))])));
 }
 
 function showTime() {
   if (!prediction)
     return;
-  const ranks = joinRanks(prediction.ranks, rank =>
+  const ranks = joinClasses(prediction.by_class, rank =>
     [rank.compute_seconds, rank.collective_seconds, rank.waiting_seconds, rank.flops, rank.bytes_touched, rank.bytes_received]);
   const kinds = [["compute", "compute_seconds"], ["collectives", "collective_seconds"], ["waiting", "waiting_seconds"]];
   showWithBars("time", "By rank", {
@@ -78,7 +69,8 @@ function showTime() {
     ranks.map(({ ranks, item }) => [formatRanges(ranks), formatSeconds(item.seconds), ...kinds.map(([, key]) => formatSeconds(item[key])),
       formatFlops(item.flops), formatBytes(item.bytes_touched), formatBytes(item.bytes_received)])));
   for (const program of prediction.programs)
-    showProgram(program, prediction.programs.length > 1 ? `, ranks ${formatRanges(program.ranks)}` : "");
+    showProgram(program, prediction.programs.length > 1
+      ? `, ranks ${formatRanges(program.classes.flatMap(index => ranksOfClass[index]).sort((a, b) => a - b))}` : "");
 }
 
 const MAX_CHART_MODULES = 12;
@@ -108,10 +100,10 @@ function showProgram(program, ofRanks) {
 }
 
 function showMemory() {
-  if (!prediction?.ranks.some(rank => rank.memory))
+  if (!prediction?.by_class.some(rank => rank.memory))
     return;
   const kinds = ["parameters", "inputs", "outputs", "arena"];
-  const ranks = joinRanks(prediction.ranks, rank => rank.memory);
+  const ranks = joinClasses(prediction.by_class, rank => rank.memory);
   const capacity = prediction.machine.device.memory_capacity;
   showWithBars("memory", "By rank", {
     label: "Bytes that each rank allocates: parameters, inputs, outputs and arena", labels: ranks.map(({ label }) => label),

@@ -27,7 +27,7 @@ function summarize(node) {
   if (tensor)
     node.placements.add(tensor.placements.join("\n"));
   node.signature = JSON.stringify([
-    tensor && [tensor.dtype, tensor.shape, tensor.local_shape, tensor.local_shapes, tensor.placements],
+    tensor && [tensor.dtype, tensor.shape, tensor.local_shape, tensor.local_shapes_by_class, tensor.placements],
     children.map(child => [child.name, child.signature])]);
   node.children = joinEqual(children);
   return node;

@@ -33,6 +33,7 @@ namespace {
 struct Program {
   func::FuncOp function;
   SmallVector<int64_t> ranks;
+  std::optional<BoundaryDescriber> describer;
   SmallVector<Boundary> inputs, outputs;
   /// The ops that read each parameter, in order of first use.
   llvm::MapVector<StringAttr, SmallVector<nn::ParameterOp>> parameters;
@@ -62,7 +63,11 @@ class CreateEntryPoint
     mesh = meshes.empty() ? MeshOp() : meshes.front();
     programs.clear();
     parameters.clear();
-    if (failed(findPrograms()) || failed(writeManifest()))
+    if (failed(findPrograms()))
+      return signalPassFailure();
+    for (Program &program : programs)
+      program.describer.emplace(mesh, program.ranks);
+    if (failed(writeManifest()))
       return signalPassFailure();
     for (Program &program : programs)
       rewrite(program);
@@ -265,7 +270,7 @@ class CreateEntryPoint
           return emitError(boundary.loc) << "two " << role << " have the name '"
                                          << boundary.name << "'";
         FailureOr<DictionaryAttr> tensor =
-            describeBoundary(boundary, mesh, program.ranks);
+            program.describer->describe(boundary);
         if (failed(tensor))
           return failure();
         if (list == &Program::outputs && isPartial(boundary))
@@ -317,9 +322,8 @@ class CreateEntryPoint
         continue;
       }
       nn::ParameterOp op = found->second.front();
-      FailureOr<DictionaryAttr> tensor = describeBoundary(
-          {fqn.str(), op.getType(), op->getAttrDictionary(), op.getLoc()}, mesh,
-          program.ranks);
+      FailureOr<DictionaryAttr> tensor = program.describer->describe(
+          {fqn.str(), op.getType(), op->getAttrDictionary(), op.getLoc()});
       if (failed(tensor))
         return failure();
       if (nn::AssignOp assign = program.assigns.lookup(fqn)) {
@@ -336,6 +340,8 @@ class CreateEntryPoint
                << " with another type, sharding or update";
       first = *tensor;
     }
+    if (lacking.empty())
+      return first;
     // The other stages of a pipeline don't hold it.
     SmallVector<Attribute> shards(first.getAs<ArrayAttr>(kShards).getValue());
     for (const Program *program : lacking)

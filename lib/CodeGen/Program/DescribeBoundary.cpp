@@ -10,6 +10,7 @@
 #include "DescribeBoundary.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -48,21 +49,16 @@ bool tp::isPartial(const Boundary &boundary) {
   return sharding && sharding.isPartial();
 }
 
-/// The blocks of all ranks: for each dimension, the offset and size of each
-/// piece.
-static ArrayAttr describeShards(Builder &b, ArrayRef<TensorBlock> blocks) {
-  SmallVector<Attribute> shards;
-  for (const TensorBlock &block : blocks) {
-    SmallVector<Attribute> dims;
-    for (ArrayRef<Interval> pieces : block) {
-      SmallVector<int64_t> numbers;
-      for (Interval piece : pieces)
-        numbers.append({piece.offset, piece.size});
-      dims.push_back(b.getDenseI64ArrayAttr(numbers));
-    }
-    shards.push_back(b.getArrayAttr(dims));
+/// A block: for each dimension, the offset and size of each piece.
+static ArrayAttr describeBlock(Builder &b, const TensorBlock &block) {
+  SmallVector<Attribute> dims;
+  for (ArrayRef<Interval> pieces : block) {
+    SmallVector<int64_t> numbers;
+    for (Interval piece : pieces)
+      numbers.append({piece.offset, piece.size});
+    dims.push_back(b.getDenseI64ArrayAttr(numbers));
   }
-  return b.getArrayAttr(shards);
+  return b.getArrayAttr(dims);
 }
 
 ArrayAttr tp::describeAbsent(ArrayAttr shard) {
@@ -74,30 +70,74 @@ ArrayAttr tp::describeAbsent(ArrayAttr shard) {
 /// For a Partial sum or product, the ranks whose part is the neutral element,
 /// so that the parts of all ranks make up the value. For other reductions,
 /// every rank's part may be the value itself.
-static std::optional<DictionaryAttr>
-describeNeutral(Builder &b, ShardingAttr sharding, MeshOp mesh) {
-  SmallVector<int64_t> ranks;
+std::optional<DictionaryAttr>
+BoundaryDescriber::describeNeutral(ShardingAttr sharding) {
+  Builder b(sharding.getContext());
+  llvm::SmallBitVector isNeutral(mesh.getNumRanks());
   int64_t element = 0;
   for (PartialAttr partial : sharding.getPartial()) {
     if (partial.getKind() != ReductionKind::Sum &&
         partial.getKind() != ReductionKind::Product)
       continue;
     element = partial.getKind() == ReductionKind::Product;
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      if (mesh.getIndexAlong(rank, partial.getAxis()) != 0 &&
-          !llvm::is_contained(ranks, rank))
-        ranks.push_back(rank);
+    auto axis = AxisListAttr::get(b.getContext(), partial.getAxis());
+    for (auto [rank, index] : llvm::enumerate(indices.get(axis)))
+      if (index != 0)
+        isNeutral.set(rank);
   }
-  if (ranks.empty())
+  if (isNeutral.none())
     return std::nullopt;
-  llvm::sort(ranks);
+  SmallVector<int64_t> neutral(isNeutral.set_bits());
   return b.getDictionaryAttr({{"element", b.getI64IntegerAttr(element)},
-                              {"ranks", b.getDenseI64ArrayAttr(ranks)}});
+                              {"ranks", b.getDenseI64ArrayAttr(neutral)}});
 }
 
-FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
-                                               MeshOp mesh,
-                                               ArrayRef<int64_t> ranks) {
+FailureOr<ArrayAttr> BoundaryDescriber::getShards(const Boundary &boundary,
+                                                  RankedTensorType global,
+                                                  ShardingAttr sharding,
+                                                  RankedTensorType local) {
+  Builder b(global.getContext());
+  bool isAbsent = boundary.attrs && boundary.attrs.contains(kAbsentAttr);
+  ArrayAttr &shards = known[{global, local, sharding, isAbsent}];
+  if (shards)
+    return shards;
+  TensorBlock whole;
+  for (int64_t size : global.getShape())
+    whole.push_back({Interval{0, size}});
+  SmallVector<Attribute> blocks = {describeBlock(b, whole)};
+  auto getBlockOf = [&](int64_t rank) {
+    return mesh ? getBlock(global.getShape(), sharding, mesh, rank) : whole;
+  };
+  auto axes =
+      AxisListAttr::get(b.getContext(), mesh ? getSplittingAxes(sharding)
+                                             : SmallVector<AxisRefAttr>());
+  if (mesh)
+    blocks = indices.map(axes, [&](int64_t rank) -> Attribute {
+      return describeBlock(b, getBlockOf(rank));
+    });
+  // Ranks with the same block are checked once.
+  llvm::SmallPtrSet<const void *, 16> checked;
+  for (int64_t rank : ranks) {
+    if (!checked.insert(blocks[rank].getAsOpaquePointer()).second)
+      continue;
+    SmallVector<int64_t> shape = getBlockShape(getBlockOf(rank));
+    if (isAbsent)
+      shape.assign(shape.size(), 0);
+    for (auto [dim, required, found] : llvm::enumerate(shape, local.getShape()))
+      if (required != found)
+        return emitError(boundary.loc)
+               << "'" << boundary.name << "' has " << required
+               << " elements along dimension " << dim << " on rank " << rank
+               << ", but the program's type " << local << " has " << found;
+  }
+  if (isAbsent)
+    for (int64_t rank : ranks)
+      blocks[rank] = describeAbsent(cast<ArrayAttr>(blocks[rank]));
+  return shards = b.getArrayAttr(blocks);
+}
+
+FailureOr<DictionaryAttr>
+BoundaryDescriber::describe(const Boundary &boundary) {
   auto emit = [&] { return emitError(boundary.loc); };
   auto local = dyn_cast<RankedTensorType>(boundary.type);
   if (!local || !local.hasStaticShape())
@@ -130,28 +170,12 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
 
   Builder b(local.getContext());
   SmallVector<Attribute> placements;
-  SmallVector<TensorBlock> blocks;
-  if (mesh) {
+  if (mesh)
     for (const std::string &placement : getPlacements(sharding, mesh))
       placements.push_back(b.getStringAttr(placement));
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      blocks.push_back(getBlock(global.getShape(), sharding, mesh, rank));
-  } else {
-    TensorBlock &whole = blocks.emplace_back();
-    for (int64_t size : global.getShape())
-      whole.push_back({Interval{0, size}});
-  }
-  if (boundary.attrs && boundary.attrs.contains(kAbsentAttr))
-    for (int64_t rank : ranks)
-      blocks[rank].assign(global.getRank(), {Interval{0, 0}});
-  for (int64_t rank : ranks)
-    for (auto [dim, required, found] :
-         llvm::enumerate(getBlockShape(blocks[rank]), local.getShape()))
-      if (required != found)
-        return emit() << "'" << boundary.name << "' has " << required
-                      << " elements along dimension " << dim << " on rank "
-                      << rank << ", but the program's type " << local << " has "
-                      << found;
+  FailureOr<ArrayAttr> shards = getShards(boundary, global, sharding, local);
+  if (failed(shards))
+    return failure();
   bool hasSum = false, hasProduct = false;
   for (PartialAttr partial :
        sharding ? sharding.getPartial() : ArrayRef<PartialAttr>()) {
@@ -166,11 +190,11 @@ FailureOr<DictionaryAttr> tp::describeBoundary(const Boundary &boundary,
                         {"dtype", b.getStringAttr(*dtype)},
                         {"shape", b.getDenseI64ArrayAttr(global.getShape())},
                         {"placements", b.getArrayAttr(placements)},
-                        {kShards, describeShards(b, blocks)}});
+                        {kShards, *shards}});
   if (auto symbolic = getAttr<ArrayAttr>(boundary, kSymbolicShapeAttr))
     tensor.append("symbolic_shape", symbolic);
   if (hasSum || hasProduct)
-    if (auto neutral = describeNeutral(b, sharding, mesh))
+    if (auto neutral = describeNeutral(sharding))
       tensor.append("neutral", *neutral);
   return tensor.getDictionary(local.getContext());
 }

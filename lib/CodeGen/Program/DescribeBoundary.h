@@ -4,7 +4,7 @@
 #ifndef TP_LIB_CODEGEN_PROGRAM_DESCRIBEBOUNDARY_H
 #define TP_LIB_CODEGEN_PROGRAM_DESCRIBEBOUNDARY_H
 
-#include "tp/Dialect/TP/TP.h"
+#include "tp/Dialect/TP/RankIndices.h"
 
 namespace mlir::tp {
 
@@ -23,12 +23,30 @@ struct Boundary {
   Location loc;
 };
 
-/// docs/Artifact.md's TENSOR, from `tp.sharding` and `tp.global_type`; `mesh`
-/// may be null. Fails with an error if the local type isn't that of the blocks
-/// of `ranks`, which run the program.
-FailureOr<DictionaryAttr> describeBoundary(const Boundary &boundary,
-                                           MeshOp mesh,
-                                           ArrayRef<int64_t> ranks);
+/// Describes the boundary of one program, which `ranks` run; `mesh` may be null.
+class BoundaryDescriber {
+public:
+  BoundaryDescriber(MeshOp mesh, ArrayRef<int64_t> ranks)
+      : mesh(mesh), ranks(ranks), indices(mesh) {}
+
+  /// docs/Artifact.md's TENSOR, from `tp.sharding` and `tp.global_type`. Fails
+  /// with an error if the local type isn't that of the ranks' blocks.
+  FailureOr<DictionaryAttr> describe(const Boundary &boundary);
+
+private:
+  /// The blocks of all ranks of the mesh. The program has `local` blocks.
+  FailureOr<ArrayAttr> getShards(const Boundary &boundary,
+                                 RankedTensorType global, ShardingAttr sharding,
+                                 RankedTensorType local);
+  std::optional<DictionaryAttr> describeNeutral(ShardingAttr sharding);
+
+  MeshOp mesh;
+  ArrayRef<int64_t> ranks;
+  RankIndices indices;
+  /// Those of equal tensors, by their global and local types and placements,
+  /// and whether the program's ranks hold them.
+  DenseMap<std::tuple<Type, Type, Attribute, unsigned>, ArrayAttr> known;
+};
 
 /// The member of a TENSOR that lists the ranks' blocks.
 constexpr StringLiteral kShards = "shards";

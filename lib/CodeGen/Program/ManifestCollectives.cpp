@@ -10,6 +10,7 @@
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Sharding/RankClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/ScopedPrinter.h"
 #include <map>
@@ -22,24 +23,33 @@ namespace {
 
 /// One collective as each rank's program has it.
 struct Collective {
-  /// By rank; null on ranks of other stages of a pipeline.
-  SmallVector<CollectiveOpInterface> ops;
+  /// By program; null in those of other stages of a pipeline.
+  SmallVector<CollectiveOpInterface> byProgram;
+  /// By rank: the index of its program.
+  ArrayRef<unsigned> programOf;
 
-  CollectiveOpInterface getFirst() {
-    return *llvm::find_if(ops, [](CollectiveOpInterface op) { return !!op; });
+  CollectiveOpInterface getOp(int64_t rank) const {
+    return byProgram[programOf[rank]];
+  }
+  /// That of the first rank that takes part.
+  CollectiveOpInterface getFirst() const {
+    return byProgram[*llvm::find_if(
+        programOf, [&](unsigned program) { return !!byProgram[program]; })];
   }
   /// Whether a rank starts it, and waits for it later.
   bool isStarted() {
-    return llvm::any_of(ops, [](CollectiveOpInterface op) {
+    return llvm::any_of(byProgram, [](CollectiveOpInterface op) {
       return op && isa<StartOp>(op->getParentOp());
     });
   }
   /// Shapes are empty on ranks that don't take part.
   SmallVector<int64_t> getOperandShape(int64_t rank) {
-    return ops[rank] ? getShape(ops[rank]->getOperand(0)) : getNone();
+    CollectiveOpInterface op = getOp(rank);
+    return op ? getShape(op->getOperand(0)) : getNone();
   }
   SmallVector<int64_t> getResultShape(int64_t rank) {
-    return ops[rank] ? getShape(ops[rank]->getResult(0)) : getNone();
+    CollectiveOpInterface op = getOp(rank);
+    return op ? getShape(op->getResult(0)) : getNone();
   }
   /// The groups of ranks that take part.
   SmallVector<SmallVector<int64_t>> getGroups(MeshOp mesh) {
@@ -48,7 +58,7 @@ struct Collective {
       for (SmallVector<int64_t> &group : groups)
         group = {group[transfer.getFrom()], group[transfer.getTo()]};
     llvm::erase_if(groups, [&](ArrayRef<int64_t> group) {
-      return llvm::any_of(group, [&](int64_t rank) { return !ops[rank]; });
+      return llvm::any_of(group, [&](int64_t rank) { return !getOp(rank); });
     });
     return groups;
   }
@@ -69,17 +79,6 @@ std::string toText(ArrayRef<int64_t> numbers) {
                          numbers, [](int64_t n) { return std::to_string(n); }),
                      ", ") +
           "]");
-}
-
-/// What two collectives must have in common; their origins may differ.
-DictionaryAttr getMeaning(CollectiveOpInterface op) {
-  NamedAttrList attrs;
-  if (auto all =
-          dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
-    for (NamedAttribute attr : all)
-      if (!llvm::is_contained({"fqn", "reason", "bytes"}, attr.getName()))
-        attrs.append(attr);
-  return attrs.getDictionary(op.getContext());
 }
 
 /// Reports the first difference between the sequences of two programs.
@@ -133,7 +132,7 @@ LogicalResult checkShape(Collective &collective, StringRef what, int64_t rank,
                          ArrayRef<int64_t> required) {
   if (found == required)
     return success();
-  CollectiveOpInterface op = collective.ops[rank];
+  CollectiveOpInterface op = collective.getOp(rank);
   return op.emitError("'") << op->getName() << "' has " << what << " of shape "
                            << toText(found) << " on rank " << rank
                            << ", expected " << toText(required)
@@ -149,7 +148,7 @@ LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
   for (int64_t rank : group)
     if (collective.getOperandShape(rank).size() != operand.size() ||
         collective.getResultShape(rank).size() != operand.size())
-      return collective.ops[rank].emitError("'")
+      return collective.getOp(rank).emitError("'")
              << collective.getFirst()->getName() << "' has "
              << collective.getResultShape(rank).size() << " dimensions on rank "
              << rank << ", expected " << operand.size() << " among ranks "
@@ -191,7 +190,7 @@ LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
   int64_t size = sum(&Collective::getResultShape, *flow.cut);
   if (size == operand[*flow.cut])
     return success();
-  return collective.ops[group.front()].emitError("'")
+  return collective.getOp(group.front()).emitError("'")
          << collective.getFirst()->getName() << "' cuts " << operand[*flow.cut]
          << " indices of dimension " << *flow.cut << " into blocks of " << size
          << " in all, among ranks " << toText(group);
@@ -200,7 +199,8 @@ LogicalResult checkGroup(Collective &collective, const Dataflow &flow,
 /// Checks that operand and result have the shapes of the blocks of their
 /// shardings.
 LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
-  for (auto [rank, op] : llvm::enumerate(collective.ops)) {
+  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    CollectiveOpInterface op = collective.getOp(rank);
     if (!op)
       continue;
     auto exchange = cast<ExchangeOp>(op.getOperation());
@@ -223,7 +223,7 @@ LogicalResult checkExchange(Collective &collective, MeshOp mesh) {
 /// and fill its result.
 LogicalResult checkTransfers(Collective &collective, int64_t rank,
                              ArrayRef<Transfer> transfers) {
-  CollectiveOpInterface op = collective.ops[rank];
+  CollectiveOpInterface op = collective.getOp(rank);
   SmallVector<int64_t> result = collective.getResultShape(rank);
   int64_t filled = 0;
   for (const Transfer &transfer : transfers) {
@@ -253,6 +253,29 @@ public:
 
   /// docs/Artifact.md's COLLECTIVE.
   FailureOr<Attribute> describe(Collective &collective) {
+    // Those of equal layers differ only in their origin.
+    WordList numbers;
+    for (CollectiveOpInterface op : collective.byProgram)
+      numbers.push_back(op ? 1 + interner.insert(op).first : 0);
+    auto [number, isNew] = lists.insert(numbers);
+    if (isNew) {
+      FailureOr<NamedAttrList> entries = describeAll(collective);
+      if (failed(entries))
+        return failure();
+      known.push_back(std::move(*entries));
+    }
+    NamedAttrList entries = known[number];
+    CollectiveOpInterface op = collective.getFirst();
+    entries.append("fqn", b.getStringAttr(op.getOriginFqn()));
+    entries.append("reason", b.getStringAttr(op.getOriginReason()));
+    if (collective.isStarted())
+      entries.append("started", b.getBoolAttr(true));
+    return Attribute(entries.getDictionary(b.getContext()));
+  }
+
+private:
+  /// The entries that say what it does.
+  FailureOr<NamedAttrList> describeAll(Collective &collective) {
     CollectiveOpInterface op = collective.getFirst();
     std::optional<Dataflow> flow = op.getDataflow();
     SmallVector<Attribute> groups, axes, operandShapes, resultShapes, transfers;
@@ -276,7 +299,7 @@ public:
           b.getDenseI64ArrayAttr(collective.getOperandShape(rank)));
       resultShapes.push_back(
           b.getDenseI64ArrayAttr(collective.getResultShape(rank)));
-      CollectiveOpInterface own = collective.ops[rank];
+      CollectiveOpInterface own = collective.getOp(rank);
       bytes.push_back(own ? own.getReceivedBytes(rank, mesh) : 0);
       if (flow)
         continue;
@@ -314,17 +337,12 @@ public:
         own("source", b.getDenseI64ArrayAttr({})),
         {"groups", b.getArrayAttr(groups)},
         {"axes", b.getArrayAttr(axes)},
-        {"bytes_by_rank", b.getDenseI64ArrayAttr(bytes)},
-        {"fqn", b.getStringAttr(op.getOriginFqn())},
-        {"reason", b.getStringAttr(op.getOriginReason())}};
-    if (collective.isStarted())
-      entries.push_back({"started", b.getBoolAttr(true)});
+        {"bytes_by_rank", b.getDenseI64ArrayAttr(bytes)}};
     if (!flow)
       entries.push_back({"transfers", b.getArrayAttr(transfers)});
-    return Attribute(b.getDictionaryAttr(entries));
+    return NamedAttrList(entries);
   }
 
-private:
   Attribute describeTransfers(ArrayRef<Transfer> boxes) {
     SmallVector<Attribute> transfers;
     for (const Transfer &transfer : boxes)
@@ -338,15 +356,24 @@ private:
 
   MeshOp mesh;
   Builder b;
+  CollectiveInterner interner;
+  /// Of collectives, by their numbers in all programs.
+  ListInterner lists;
+  SmallVector<NamedAttrList> known;
 };
 
 } // namespace
 
 FailureOr<ArrayAttr>
 tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
+  SmallVector<unsigned> programOf(mesh.getNumRanks());
+  for (auto [i, program] : llvm::enumerate(programs))
+    for (int64_t rank : program.ranks)
+      programOf[rank] = i;
   SmallVector<Collective> collectives;
   auto add = [&]() -> int64_t {
-    collectives.emplace_back().ops.resize(mesh.getNumRanks());
+    collectives.push_back(
+        {SmallVector<CollectiveOpInterface>(programs.size()), programOf});
     return collectives.size() - 1;
   };
   // Programs of one stage have the same collectives. A transfer is the n-th one
@@ -381,7 +408,7 @@ tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
       transfers[key] = program.ids[i];
     });
   }
-  for (RankedProgram &program : programs) {
+  for (auto [index, program] : llvm::enumerate(programs)) {
     std::optional<size_t> unmatched;
     forEachTransfer(program, /*isSent=*/true, [&](size_t i, auto key) {
       if (auto found = transfers.find(key); found != transfers.end())
@@ -393,8 +420,7 @@ tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
       return program.collectives[*unmatched].emitError(
           "sends a value that no stage receives");
     for (auto [id, op] : llvm::zip_equal(program.ids, program.collectives))
-      for (int64_t rank : program.ranks)
-        collectives[id].ops[rank] = op;
+      collectives[id].byProgram[index] = op;
   }
   for (Collective &collective : collectives)
     if (isa<TransferOp>(collective.getFirst()) &&
@@ -402,8 +428,9 @@ tp::describeCollectives(MutableArrayRef<RankedProgram> programs, MeshOp mesh) {
       return collective.getFirst().emitError(
           "receives a value that no stage sends");
   SmallVector<Attribute> entries;
+  Describer describer(mesh);
   for (Collective &collective : collectives) {
-    FailureOr<Attribute> entry = Describer(mesh).describe(collective);
+    FailureOr<Attribute> entry = describer.describe(collective);
     if (failed(entry))
       return failure();
     entries.push_back(*entry);

@@ -10,6 +10,7 @@
 #include "tp/CodeGen/Program/ManifestAttrs.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/RankIndices.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "tp/Transforms/Utils.h"
 
@@ -23,27 +24,12 @@ using namespace mlir::tp;
 
 namespace {
 
-/// An index that depends on the rank: a constant if the program's ranks agree,
-/// else looked up in a table.
-Value buildByRank(OpBuilder &b, Location loc, Value rank,
-                  ArrayRef<int64_t> ranks, int64_t numRanks,
-                  function_ref<int64_t(int64_t)> getValue) {
-  int64_t first = getValue(ranks.front());
-  if (llvm::all_of(ranks, [&](int64_t r) { return getValue(r) == first; }))
-    return arith::ConstantIndexOp::create(b, loc, first);
-  SmallVector<int64_t> values;
-  for (int64_t r = 0; r < numRanks; ++r)
-    values.push_back(getValue(r));
-  Value table = arith::ConstantOp::create(b, loc, b.getI64TensorAttr(values));
-  Value value = tensor::ExtractOp::create(b, loc, table, rank);
-  return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
-}
-
-/// The first index of `r`'s block of a dimension.
-int64_t getBlockOffset(int64_t size, AxisListAttr axes, MeshOp mesh,
-                       int64_t r) {
-  return getDimBlock(size, axes, mesh, r).front().offset;
-}
+/// The offsets of one segment of the blocks of a dimension: the one that all
+/// ranks of a program have, or a table by rank.
+struct Offsets {
+  std::optional<int64_t> same;
+  DenseIntElementsAttr table;
+};
 
 class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
   void runOnOperation() override {
@@ -53,6 +39,8 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     int64_t numRanks = meshes.empty() ? 1 : meshes.front().getNumRanks();
     if (!functions.empty() && failed(getProgramsByRank(functions, numRanks)))
       return signalPassFailure();
+    if (!meshes.empty())
+      indices.emplace(meshes.front());
     SmallVector<RankedProgram> programs;
     for (func::FuncOp function : functions) {
       RankedProgram &program = programs.emplace_back();
@@ -94,6 +82,7 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     rank = arguments.front();
     ranks = program.ranks;
     ids = program.ids;
+    known.clear();
 
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> ops;
@@ -161,20 +150,38 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
     rewriter.eraseOp(op);
   }
 
-  void convert(RewriterBase &rewriter, ShardOffsetOp op) {
-    replaceByRank(rewriter, op, [&](MeshOp mesh, int64_t r) {
-      return getBlockOffset(op.getSize(), op.getAxes(), mesh, r);
+  const Offsets &getOffsets(MeshOp mesh, int64_t size, AxisListAttr axes,
+                            unsigned segment) {
+    Offsets &offsets = known[{size, axes, segment}];
+    if (offsets.same || offsets.table)
+      return offsets;
+    auto values = indices->map(axes, [&](int64_t r) -> int64_t {
+      return getDimBlock(size, axes, mesh, r)[segment].offset;
     });
+    int64_t first = values[ranks.front()];
+    if (llvm::all_of(ranks, [&](int64_t r) { return values[r] == first; }))
+      offsets.same = first;
+    else
+      offsets.table = Builder(mesh.getContext()).getI64TensorAttr(values);
+    return offsets;
+  }
+
+  /// The first index of a segment of the rank's block of a dimension.
+  Value buildOffset(OpBuilder &b, Location loc, MeshOp mesh, int64_t size,
+                    AxisListAttr axes, unsigned segment) {
+    const Offsets &offsets = getOffsets(mesh, size, axes, segment);
+    if (offsets.same)
+      return arith::ConstantIndexOp::create(b, loc, *offsets.same);
+    Value table = arith::ConstantOp::create(b, loc, offsets.table);
+    Value value = tensor::ExtractOp::create(b, loc, table, rank);
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
   }
 
   /// Replaces a query, whose result is a tensor<i64>.
-  template <typename OpTy>
-  void replaceByRank(RewriterBase &rewriter, OpTy op,
-                     function_ref<int64_t(MeshOp, int64_t)> getValue) {
+  void convert(RewriterBase &rewriter, ShardOffsetOp op) {
     MeshOp mesh = lookupMesh(op, op.getMeshAttr());
-    Value index =
-        buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
-                    [&](int64_t r) { return getValue(mesh, r); });
+    Value index = buildOffset(rewriter, op.getLoc(), mesh, op.getSize(),
+                              op.getAxes(), /*segment=*/0);
     Value integer = arith::IndexCastOp::create(rewriter, op.getLoc(),
                                                rewriter.getI64Type(), index);
     rewriter.replaceOpWithNewOp<tensor::FromElementsOp>(op, op.getType(),
@@ -191,19 +198,16 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
       return;
     }
     MeshOp mesh = lookupMesh(op, op.getMeshAttr());
-    int64_t dim = op.getDim();
-    auto getBlock = [&](int64_t r) {
-      return getDimBlock(inputType.getDimSize(dim), op.getAxes(), mesh, r);
-    };
+    int64_t dim = op.getDim(), size = inputType.getDimSize(dim);
     // One piece of each segment; ranks that share a program have pieces of the
     // same sizes.
     SmallVector<Value> pieces;
-    for (auto [index, interval] : llvm::enumerate(getBlock(ranks.front()))) {
+    for (auto [segment, interval] : llvm::enumerate(
+             getDimBlock(size, op.getAxes(), mesh, ranks.front()))) {
       if (interval.size == 0)
         continue;
       Value offset =
-          buildByRank(rewriter, op.getLoc(), rank, ranks, mesh.getNumRanks(),
-                      [&](int64_t r) { return getBlock(r)[index].offset; });
+          buildOffset(rewriter, op.getLoc(), mesh, size, op.getAxes(), segment);
       SmallVector<OpFoldResult> offsets(type.getRank(),
                                         rewriter.getIndexAttr(0));
       SmallVector<OpFoldResult> strides(type.getRank(),
@@ -223,6 +227,9 @@ class ConvertTPToTPRT : public tp::impl::ConvertTPToTPRTBase<ConvertTPToTPRT> {
 
   Value rank;
   ArrayRef<int64_t> ranks;
+  std::optional<RankIndices> indices;
+  /// By size, axes and segment.
+  DenseMap<std::tuple<int64_t, AxisListAttr, unsigned>, Offsets> known;
   /// Of the collectives that are left to convert.
   ArrayRef<int64_t> ids;
 };

@@ -149,20 +149,24 @@ int64_t MeshOp::getRank(int64_t position) {
   return getDevices() ? (*getDevices())[position] : position;
 }
 
-/// The distance between the positions of two neighbors along `axis`.
-static int64_t getStride(MeshOp mesh, AxisRefAttr axis) {
+/// The size of `axis`, and the distance between the positions of two neighbors
+/// along it.
+static std::pair<int64_t, int64_t> getSizeAndStride(MeshOp mesh,
+                                                    AxisRefAttr axis) {
   unsigned index = *mesh.getAxisIndex(axis.getName());
-  int64_t stride = llvm::product_of(mesh.getAxisSizes().drop_front(index + 1));
-  if (!axis.isWhole())
-    stride *= mesh.getAxisSizes()[index] / (axis.getPreSize() * axis.getSize());
-  return stride;
+  ArrayRef<int64_t> sizes = mesh.getAxisSizes();
+  int64_t stride = llvm::product_of(sizes.drop_front(index + 1));
+  if (axis.isWhole())
+    return {sizes[index], stride};
+  return {axis.getSize(),
+          stride * (sizes[index] / (axis.getPreSize() * axis.getSize()))};
 }
 
 int64_t MeshOp::getIndexAlong(int64_t rank, ArrayRef<AxisRefAttr> axes) {
   int64_t index = 0, position = getPosition(rank);
   for (AxisRefAttr axis : axes) {
-    int64_t size = getAxisSize(axis);
-    index = index * size + position / getStride(*this, axis) % size;
+    auto [size, stride] = getSizeAndStride(*this, axis);
+    index = index * size + position / stride % size;
   }
   return index;
 }
@@ -171,15 +175,19 @@ SmallVector<int64_t> MeshOp::getGroupOf(int64_t rank,
                                         ArrayRef<AxisRefAttr> axes) {
   // Finds the position of the group's first member, then those of the others,
   // axis by axis.
-  int64_t first = getPosition(rank);
-  for (AxisRefAttr axis : axes)
-    first -= getIndexAlong(rank, axis) * getStride(*this, axis);
+  const int64_t own = getPosition(rank);
+  int64_t first = own;
+  for (AxisRefAttr axis : axes) {
+    auto [size, stride] = getSizeAndStride(*this, axis);
+    first -= own / stride % size * stride;
+  }
   SmallVector<int64_t> positions = {first};
   for (AxisRefAttr axis : axes) {
+    auto [size, stride] = getSizeAndStride(*this, axis);
     SmallVector<int64_t> next;
     for (int64_t position : positions)
-      for (int64_t i = 0, e = getAxisSize(axis); i < e; ++i)
-        next.push_back(position + i * getStride(*this, axis));
+      for (int64_t i = 0; i < size; ++i)
+        next.push_back(position + i * stride);
     positions = std::move(next);
   }
   return llvm::map_to_vector(positions, [&](int64_t p) { return getRank(p); });

@@ -8,8 +8,6 @@
 #include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "llvm/ADT/SmallBitVector.h"
-#include <map>
-#include <tuple>
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -346,15 +344,27 @@ double CostModel::getSeconds(const OpWork &work) const {
   return ::getSeconds(work, machine, share, memoryBandwidth);
 }
 
+CostModel::GroupLinks CostModel::getGroupLinks(ArrayRef<int64_t> group,
+                                               int64_t rank) const {
+  GroupLinks links;
+  links.within.assign(machine.links.size(), 0);
+  for (int64_t member : group) {
+    size_t link = machine.getLink(rank, member);
+    links.outermost = std::max(links.outermost, link);
+    for (size_t i = link + 1; i < links.within.size(); ++i)
+      ++links.within[i];
+  }
+  return links;
+}
+
 double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
   SmallVector<int64_t> group = mesh.getGroupOf(rank, op.getAxes().getAxes());
   if (group.size() < 2)
     return 0;
   double bytes = op.getReceivedBytes(rank, mesh);
 
-  size_t outermost = 0;
-  for (int64_t member : group)
-    outermost = std::max(outermost, machine.getLink(rank, member));
+  GroupLinks links = getGroupLinks(group, rank);
+  size_t outermost = links.outermost;
   const MeasuredCollective *nearest = nullptr;
   auto distance = [&](const MeasuredCollective &measured) {
     return std::abs(measured.ranks - static_cast<int64_t>(group.size()));
@@ -388,11 +398,7 @@ double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
   double block = bytes / (group.size() - 1) / phases;
   double held = 1, members = group.size();
   for (size_t i = outermost + 1; i-- > 0;) {
-    double inner = 1;
-    if (i > 0)
-      inner = llvm::count_if(group, [&](int64_t member) {
-        return machine.getLink(rank, member) < i;
-      });
+    double inner = i > 0 ? links.within[i] : 1;
     double ratio = members / inner;
     members = inner;
     if (ratio <= 1)
@@ -407,180 +413,53 @@ double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {
   return seconds;
 }
 
-//===----------------------------------------------------------------------===//
-// A run
-//===----------------------------------------------------------------------===//
-
-double Prediction::getSeconds() const {
-  double seconds = 0;
-  for (const RankPrediction &rank : ranks)
-    seconds = std::max(seconds, rank.getTotal());
-  return seconds;
+ArrayRef<int64_t> CostModel::getLinkKinds(AxisListAttr axes) {
+  SmallVector<int64_t> &kinds = linkKinds[axes];
+  if (!kinds.empty())
+    return kinds;
+  kinds.resize(mesh.getNumRanks());
+  ListInterner interner;
+  for (ArrayRef<int64_t> group : mesh.getGroups(axes.getAxes())) {
+    // How many members are in the rank's domain of each link.
+    SmallVector<WordList> counts(group.size(), {group.size()});
+    for (const Link &link : ArrayRef(machine.links).drop_back()) {
+      DenseMap<int64_t, Word> ofDomain;
+      for (int64_t rank : group)
+        ++ofDomain[rank / link.ranks];
+      for (auto [list, rank] : llvm::zip_equal(counts, group))
+        list.push_back(ofDomain[rank / link.ranks]);
+    }
+    for (auto [list, rank] : llvm::zip_equal(counts, group))
+      kinds[rank] = interner.insert(list).first;
+  }
+  return kinds;
 }
 
-namespace {
+SmallVector<int64_t> CostModel::getSourceKinds(RankClasses &classes,
+                                               CollectiveOpInterface op) {
+  // Where ranks are in the mesh's order, a member of a group is at a distance
+  // from the rank that follows from the rank's index; the links between two
+  // ranks, from the distance and the rank's place in the outermost domain.
+  if (mesh.getDevices())
+    return llvm::to_vector(llvm::seq(mesh.getNumRanks()));
+  int64_t domain = 1;
+  for (const Link &link : machine.links)
+    domain = std::max(domain, link.ranks);
+  SmallVector<int64_t> kinds(classes.getIndices(getAxesOf(op)));
+  for (auto [rank, kind] : llvm::enumerate(kinds))
+    kind = kind * domain + rank % domain;
+  return kinds;
+}
 
-/// Advances all ranks' clocks from collective to collective.
-class RunPredictor {
-public:
-  RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-               const Machine &machine)
-      : mesh(mesh), model(machine, mesh), programOf(mesh.getNumRanks(), 0),
-        clock(mesh.getNumRanks(), 0), arrivals(mesh.getNumRanks()),
-        next(mesh.getNumRanks(), 0) {
-    prediction.ranks.resize(mesh.getNumRanks());
-    for (func::FuncOp program : programs)
-      addProgram(program);
-  }
-
-  Prediction run() {
-    bool progress = true;
-    while (progress) {
-      progress = false;
-      for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-        while (next[rank] < issued[programOf[rank]].size() && step(rank))
-          progress = true;
-    }
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      compute(rank);
-    for (auto [program, list] : llvm::zip_equal(prediction.programs, issued))
-      for (Issued &collective : list)
-        if (!collective.isSent)
-          addToModule(program, collective);
-    return std::move(prediction);
-  }
-
-private:
-  struct Issued {
-    CollectiveOpInterface op;
-    /// Its index in `Prediction::collectives`, unless it is sent.
-    size_t id;
-    bool isSent;
-    /// Of a transfer: its number among those between the two stages.
-    size_t number = 0;
+void CostModel::splitByCost(RankClasses &classes, CollectiveOpInterface op,
+                            ArrayRef<int64_t> ranks) {
+  auto getKey = [&](int64_t rank) {
+    return llvm::bit_cast<int64_t>(getSeconds(op, rank));
   };
-
-  void addProgram(func::FuncOp program) {
-    ProgramPrediction &result = prediction.programs.emplace_back();
-    result.program = program;
-    if (auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
-      llvm::append_range(result.ranks, ranks.asArrayRef());
-    else
-      llvm::append_range(result.ranks,
-                         llvm::seq<int64_t>(0, mesh.getNumRanks()));
-    for (int64_t rank : result.ranks)
-      programOf[rank] = issued.size();
-    auto &list = issued.emplace_back();
-    auto &computed = before.emplace_back(1, 0.0);
-    // Programs of one stage issue the same collectives.
-    auto [first, isFirst] = firstIds.try_emplace(program->getAttr(kStageAttr),
-                                                 prediction.collectives.size());
-    size_t id = first->second;
-    std::map<std::pair<int64_t, int64_t>, size_t> numTransfers;
-    walkExecuted(result.program, [&](Operation *op) {
-      if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-        auto transfer = dyn_cast<TransferOp>(op);
-        Issued entry{collective, id, transfer && transfer.isSent()};
-        if (transfer)
-          entry.number = numTransfers[{transfer.getFrom(), transfer.getTo()}]++;
-        if (!entry.isSent && id++ == prediction.collectives.size())
-          prediction.collectives.emplace_back(mesh.getNumRanks(), 0);
-        list.push_back(entry);
-        computed.push_back(0);
-        return;
-      }
-      OpWork work = getWork(op);
-      if (work.isFree && work.elements == 0)
-        return;
-      Cost cost{1, work.flops, work.bytes, model.getSeconds(work)};
-      result.byOp[op->getName().getStringRef()] += cost;
-      result.byModule[getFqn(op)] += cost;
-      result.compute += cost;
-      computed.back() += cost.seconds;
-    });
-  }
-
-  /// Computes up to the next collective.
-  void compute(int64_t rank) {
-    double seconds = before[programOf[rank]][next[rank]];
-    clock[rank] += seconds;
-    prediction.ranks[rank].compute += seconds;
-  }
-
-  /// Takes part in the rank's next collective. Returns whether it is over.
-  bool step(int64_t rank) {
-    Issued &collective = issued[programOf[rank]][next[rank]];
-    SmallVector<double> &arrived = arrivals[rank];
-    if (arrived.size() == next[rank]) {
-      compute(rank);
-      arrived.push_back(clock[rank]);
-    }
-    SmallVector<int64_t> group =
-        mesh.getGroupOf(rank, collective.op.getAxes().getAxes());
-    double start = arrived[next[rank]];
-    if (auto transfer = dyn_cast<TransferOp>(collective.op.getOperation())) {
-      auto from = static_cast<int64_t>(transfer.getFrom());
-      auto to = static_cast<int64_t>(transfer.getTo());
-      auto key = std::make_tuple(group[from], group[to], collective.number);
-      // The sender goes on at once.
-      if (collective.isSent) {
-        sent[key] = start;
-        ++next[rank];
-        return true;
-      }
-      auto found = sent.find(key);
-      if (found == sent.end())
-        return false;
-      start = std::max(start, found->second);
-    } else {
-      for (int64_t member : group) {
-        if (arrivals[member].size() <= next[rank])
-          return false;
-        start = std::max(start, arrivals[member][next[rank]]);
-      }
-    }
-    double cost = model.getSeconds(collective.op, rank);
-    prediction.collectives[collective.id][rank] = cost;
-    prediction.ranks[rank].waiting += start - arrived[next[rank]];
-    prediction.ranks[rank].collectives += cost;
-    clock[rank] = start + cost;
-    ++next[rank];
-    return true;
-  }
-
-  void addToModule(ProgramPrediction &program, Issued &collective) {
-    double slowest = 0;
-    int64_t bytes = 0;
-    for (int64_t rank : program.ranks) {
-      slowest = std::max(slowest, prediction.collectives[collective.id][rank]);
-      bytes = std::max(bytes, collective.op.getReceivedBytes(rank, mesh));
-    }
-    program.collectivesByModule[collective.op.getOriginFqn()] +=
-        Cost{1, 0, bytes, slowest};
-  }
-
-  MeshOp mesh;
-  CostModel model;
-  Prediction prediction;
-  /// By program: the collectives, and the seconds of compute before each.
-  SmallVector<SmallVector<Issued>> issued;
-  SmallVector<SmallVector<double>> before;
-  /// By stage of a pipeline: the index of its first collective.
-  DenseMap<Attribute, size_t> firstIds;
-  /// By rank.
-  SmallVector<unsigned> programOf;
-  SmallVector<double> clock;
-  /// By rank: when it has arrived at each of its collectives so far, and the
-  /// one that it takes part in next.
-  SmallVector<SmallVector<double>> arrivals;
-  SmallVector<size_t> next;
-  /// When a rank has sent a value to another; the third is its number.
-  std::map<std::tuple<int64_t, int64_t, size_t>, double> sent;
-};
-
-} // namespace
-
-Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-                       const Machine &machine) {
-  return RunPredictor(programs, mesh, machine).run();
+  classes.splitByReceivedBytes(op, ranks);
+  // Of a relayed one, the bytes and the links are all that counts.
+  if (op.isRelayed())
+    classes.split(ranks, getLinkKinds(op.getAxes()), getKey);
+  else
+    classes.split(ranks, getSourceKinds(classes, op), getKey);
 }

@@ -126,25 +126,69 @@ CommunicationCost RedistributionPlanner::getCost(ShardingAttr from,
   return price.getCost();
 }
 
-ArrayRef<int64_t> RedistributionPlanner::getShared(int64_t size, AxisListAttr a,
-                                                   AxisListAttr b) {
-  auto [it, inserted] = shared.try_emplace({size, a, b});
-  if (inserted)
-    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank)
-      it->second.push_back(getNumShared({getDimBlock(size, a, mesh, rank)},
-                                        {getDimBlock(size, b, mesh, rank)}));
-  return it->second;
+int64_t RedistributionPlanner::sumShared(const llvm::SmallBitVector &axes,
+                                         ArrayRef<unsigned> dims,
+                                         ArrayRef<int64_t> shape,
+                                         ArrayRef<AxisListAttr> a,
+                                         ArrayRef<AxisListAttr> b) {
+  WordList key;
+  for (unsigned dim : dims)
+    key.append({static_cast<Word>(shape[dim]),
+                toWord(a[dim].getAsOpaquePointer()),
+                toWord(b[dim].getAsOpaquePointer())});
+  auto [number, isNew] = summed.insert(key);
+  if (!isNew)
+    return sums[number];
+  SmallVector<AxisRefAttr> spanning;
+  for (unsigned axis : axes.set_bits())
+    spanning.push_back(
+        AxisRefAttr::get(mesh.getContext(), mesh.getAxisName(axis)));
+  int64_t sum = 0;
+  for (int64_t rank : mesh.getGroupOf(mesh.getRank(0), spanning)) {
+    int64_t product = 1;
+    for (unsigned dim : dims)
+      product *= getNumShared({getDimBlock(shape[dim], a[dim], mesh, rank)},
+                              {getDimBlock(shape[dim], b[dim], mesh, rank)});
+    sum += product;
+  }
+  sums.push_back(sum);
+  return sum;
 }
 
 int64_t RedistributionPlanner::getTotalShared(ArrayRef<int64_t> shape,
                                               ArrayRef<AxisListAttr> a,
                                               ArrayRef<AxisListAttr> b) {
-  SmallVector<int64_t> product(mesh.getNumRanks(), 1);
-  for (auto [size, inA, inB] : llvm::zip_equal(shape, a, b))
-    for (auto [elements, here] :
-         llvm::zip_equal(product, getShared(size, inA, inB)))
-      elements *= here;
-  return llvm::sum_of(product);
+  // A rank shares the product of what it shares in each dimension. Dimensions
+  // that different mesh dimensions split are independent, so the sum over all
+  // ranks is the product of sums over a few of them.
+  struct Part {
+    llvm::SmallBitVector axes;
+    SmallVector<unsigned, 4> dims;
+  };
+  SmallVector<Part, 4> parts;
+  llvm::SmallBitVector others(mesh.getNumAxes(), true);
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    Part part{llvm::SmallBitVector(mesh.getNumAxes()), {}};
+    for (AxisListAttr list : {a[dim], b[dim]})
+      for (AxisRefAttr axis : list)
+        part.axes.set(*mesh.getAxisIndex(axis.getName()));
+    others.reset(part.axes);
+    llvm::erase_if(parts, [&](const Part &other) {
+      if (!other.axes.anyCommon(part.axes))
+        return false;
+      part.axes |= other.axes;
+      llvm::append_range(part.dims, other.dims);
+      return true;
+    });
+    part.dims.push_back(dim);
+    parts.push_back(std::move(part));
+  }
+  int64_t total = 1;
+  for (unsigned axis : others.set_bits())
+    total *= mesh.getAxisSizes()[axis];
+  for (const Part &part : parts)
+    total *= sumShared(part.axes, part.dims, shape, a, b);
+  return total;
 }
 
 RedistributionPlanner::Price &

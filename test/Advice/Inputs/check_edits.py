@@ -10,6 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "python/tp_mlir"))
+from rank_classes import Ranks
+
 model, plan, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 folder.mkdir(parents=True, exist_ok=True)
 report = folder / "report.json"
@@ -25,8 +28,9 @@ def explain(path):
              [f"--tp-apply-plan=plan={path}", "--tp-propagate", "--tp-partition", f"--tp-report=file={report}"]),
             ("optimized", totals["optimized"], [f"--tp-parallelize=plan={path} report={report}"])):
         subprocess.run(["tp-opt", model, *passes, "-o", "/dev/null"], stderr=subprocess.DEVNULL, check=True)
-        collectives = json.loads(report.read_text())["collectives"]
-        counted = {"bytes": sum(sum(one["bytes_by_rank"]) for one in collectives), "collectives": len(collectives)}
+        data = json.loads(report.read_text())
+        collectives, ranks = data["collectives"], Ranks(data)
+        counted = {"bytes": sum(ranks.sum(one["bytes_by_class"]) for one in collectives), "collectives": len(collectives)}
         for key, value in counted.items():
             if total[key] != value:
                 sys.exit(f"{path}: {stage}, explained {key} {total[key]}, reported {value}")

@@ -11,9 +11,9 @@
 namespace mlir::tp {
 
 /// Prints the page that shows a report (docs/Report.md): one HTML file, which
-/// contains the JSON, except what it doesn't show. `explanation` is what tp-explain says about the same
+/// contains the JSON. `explanation` is what tp-explain says about the same
 /// program, or null.
-void printReportPage(llvm::json::Value report,
+void printReportPage(const llvm::json::Value &report,
                      const llvm::json::Value &explanation, raw_ostream &os);
 
 /// Parses the JSON of tp-explain (docs/Explain.md). Fails unless it explains a

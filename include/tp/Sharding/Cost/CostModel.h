@@ -31,6 +31,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Sharding/Cost/MachineModel.h"
+#include "tp/Sharding/RankClasses.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
@@ -77,10 +78,30 @@ public:
   /// The seconds that `op` takes on `rank`, once all ranks of its group have
   /// arrived.
   double getSeconds(CollectiveOpInterface op, int64_t rank);
+  /// Splits the classes of `ranks`, which run the program that `op` is in, by
+  /// the bytes that they receive and the seconds that it takes on them.
+  void splitByCost(RankClasses &classes, CollectiveOpInterface op,
+                   ArrayRef<int64_t> ranks);
 
 private:
+  /// The links that a group uses, as one of its ranks sees them.
+  struct GroupLinks {
+    size_t outermost = 0;
+    /// By link: the members that are joined to the rank by inner links.
+    SmallVector<int64_t, 4> within;
+  };
+  GroupLinks getGroupLinks(ArrayRef<int64_t> group, int64_t rank) const;
+  /// By rank: numbers that are the same if the links of the groups over `axes`
+  /// are.
+  ArrayRef<int64_t> getLinkKinds(AxisListAttr axes);
+  /// By rank: numbers that are the same if the links between the rank and all
+  /// ranks that `op` may receive from are.
+  SmallVector<int64_t> getSourceKinds(RankClasses &classes,
+                                      CollectiveOpInterface op);
+
   const Machine &machine;
   MeshOp mesh;
+  DenseMap<AxisListAttr, SmallVector<int64_t>> linkKinds;
   /// The ranks per device, and the memory bandwidth of a rank in bytes per
   /// second.
   double share, memoryBandwidth;
@@ -105,10 +126,17 @@ struct RankPrediction {
 
 struct Prediction {
   SmallVector<ProgramPrediction> programs;
-  SmallVector<RankPrediction> ranks;
+  /// The ranks that spend the same time in the same way.
+  RankClasses classes;
+  /// By class.
+  SmallVector<RankPrediction> byClass;
   /// Indexed by collective, in the order in which ranks issue them, then by
-  /// rank.
+  /// class.
   SmallVector<SmallVector<double>> collectives;
+
+  const RankPrediction &ofRank(int64_t rank) const {
+    return byClass[classes.getClass(rank)];
+  }
 
   /// The seconds until the last rank has finished.
   double getSeconds() const;

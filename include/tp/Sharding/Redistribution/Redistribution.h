@@ -18,7 +18,9 @@
 
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Sharding/CommunicationCost.h"
+#include "tp/Support/ListInterner.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::tp {
 
@@ -144,8 +146,11 @@ private:
   /// summed over the ranks.
   int64_t getTotalShared(ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
                          ArrayRef<AxisListAttr> b);
-  /// The same for one dimension, by rank.
-  ArrayRef<int64_t> getShared(int64_t size, AxisListAttr a, AxisListAttr b);
+  /// The same for the dimensions `dims`, summed over the ranks that differ
+  /// only along `axes`, the mesh dimensions that split them.
+  int64_t sumShared(const llvm::SmallBitVector &axes, ArrayRef<unsigned> dims,
+                    ArrayRef<int64_t> shape, ArrayRef<AxisListAttr> a,
+                    ArrayRef<AxisListAttr> b);
 
   MeshOp mesh;
   RedistributionOptions options;
@@ -156,9 +161,9 @@ private:
   DenseMap<std::pair<ShardingAttr, Type>,
            std::unique_ptr<DenseMap<ShardingAttr, Price>>>
       prices;
-  DenseMap<std::tuple<int64_t, AxisListAttr, AxisListAttr>,
-           SmallVector<int64_t, 0>>
-      shared;
+  /// Sums of shared elements, by the numbers of what they are sums of.
+  ListInterner summed;
+  SmallVector<int64_t> sums;
 };
 
 /// Succeeds if a value placed as `from` can be redistributed to `to`; otherwise

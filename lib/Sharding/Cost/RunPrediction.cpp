@@ -1,0 +1,270 @@
+//===- RunPrediction.cpp - The time that a run takes on each rank ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ranks of a class have clocks that show the same, since they compute the
+// same, and wait in each collective for ranks of the same classes. So there is
+// one clock for each class.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Sharding/Cost/CostModel.h"
+#include <map>
+#include <tuple>
+
+using namespace mlir;
+using namespace mlir::tp;
+
+double Prediction::getSeconds() const {
+  double seconds = 0;
+  for (const RankPrediction &rank : byClass)
+    seconds = std::max(seconds, rank.getTotal());
+  return seconds;
+}
+
+namespace {
+
+/// Advances the clocks of all classes of ranks from collective to collective.
+class RunPredictor {
+public:
+  RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+               const Machine &machine)
+      : mesh(mesh), model(machine, mesh),
+        prediction{{}, RankClasses(mesh), {}, {}} {
+    prediction.classes.splitByProgram(programs);
+    for (func::FuncOp program : programs)
+      addProgram(program);
+    findClasses();
+  }
+
+  Prediction run() {
+    size_t numClasses = prediction.classes.size();
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (size_t i = 0; i < numClasses; ++i)
+        while (next[i] < issued[programOf[i]].size() && step(i))
+          progress = true;
+    }
+    for (size_t i = 0; i < numClasses; ++i)
+      compute(i);
+    for (auto [index, program] : llvm::enumerate(prediction.programs))
+      for (Issued &collective : issued[index])
+        if (!collective.isSent)
+          addToModule(program, index, collective);
+    return std::move(prediction);
+  }
+
+private:
+  struct Issued {
+    CollectiveOpInterface op;
+    /// Its index in `Prediction::collectives`, unless it is sent.
+    size_t id;
+    bool isSent;
+    /// Of a transfer: its number among those between the two stages.
+    size_t number = 0;
+    /// The number of those that do the same, and of their peers.
+    unsigned kind = 0, peers = 0;
+  };
+
+  void addProgram(func::FuncOp program) {
+    ProgramPrediction &result = prediction.programs.emplace_back();
+    result.program = program;
+    if (auto ranks = program->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr))
+      llvm::append_range(result.ranks, ranks.asArrayRef());
+    else
+      llvm::append_range(result.ranks,
+                         llvm::seq<int64_t>(0, mesh.getNumRanks()));
+    auto &list = issued.emplace_back();
+    auto &computed = before.emplace_back(1, 0.0);
+    // Programs of one stage issue the same collectives.
+    auto [first, isFirst] =
+        firstIds.try_emplace(program->getAttr(kStageAttr), numCollectives);
+    size_t id = first->second;
+    std::map<std::pair<int64_t, int64_t>, size_t> numTransfers;
+    CollectiveInterner kinds;
+    unsigned offset = numKinds;
+    walkExecuted(result.program, [&](Operation *op) {
+      if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+        auto transfer = dyn_cast<TransferOp>(op);
+        Issued entry{collective, id, transfer && transfer.isSent()};
+        if (transfer)
+          entry.number = numTransfers[{transfer.getFrom(), transfer.getTo()}]++;
+        if (!entry.isSent)
+          numCollectives = std::max(numCollectives, ++id);
+        auto [kind, isNew] = kinds.insert(collective);
+        entry.kind = offset + kind;
+        entry.peers = addPeers(collective);
+        if (isNew) {
+          ++numKinds;
+          if (!entry.isSent)
+            model.splitByCost(prediction.classes, collective, result.ranks);
+        }
+        list.push_back(entry);
+        computed.push_back(0);
+        return;
+      }
+      OpWork work = getWork(op);
+      if (work.isFree && work.elements == 0)
+        return;
+      Cost cost{1, work.flops, work.bytes, model.getSeconds(work)};
+      result.byOp[op->getName().getStringRef()] += cost;
+      result.byModule[getFqn(op)] += cost;
+      result.compute += cost;
+      computed.back() += cost.seconds;
+    });
+  }
+
+  /// The number of the ranks that a rank waits for in `op`.
+  unsigned addPeers(CollectiveOpInterface op) {
+    Peers entry{op.getAxes(), {}};
+    if (auto transfer = dyn_cast<TransferOp>(op.getOperation()))
+      entry.positions = {static_cast<int64_t>(transfer.getFrom()),
+                         static_cast<int64_t>(transfer.getTo())};
+    const auto *found = llvm::find_if(peers, [&](const Peers &other) {
+      return other.axes == entry.axes && other.positions == entry.positions;
+    });
+    unsigned number = found - peers.begin();
+    if (found == peers.end())
+      peers.push_back(std::move(entry));
+    return number;
+  }
+
+  void findClasses() {
+    RankClasses &classes = prediction.classes;
+    classes.splitByPeers(peers);
+    prediction.byClass.resize(classes.size());
+    prediction.collectives.assign(numCollectives,
+                                  SmallVector<double>(classes.size(), 0));
+    clock.assign(classes.size(), 0);
+    next.assign(classes.size(), 0);
+    arrivals.resize(classes.size());
+    costs.resize(numKinds);
+    for (auto &list : costs)
+      list.resize(classes.size());
+    SmallVector<unsigned> programOfRank(mesh.getNumRanks());
+    for (auto [index, program] : llvm::enumerate(prediction.programs))
+      for (int64_t rank : program.ranks)
+        programOfRank[rank] = index;
+    for (size_t i = 0; i < classes.size(); ++i) {
+      int64_t rank = classes.getFirst(i);
+      programOf.push_back(programOfRank[rank]);
+      auto &ofClass = met.emplace_back();
+      for (const Peers &each : peers) {
+        SmallVector<int64_t> group = mesh.getGroupOf(rank, each.axes.getAxes());
+        auto &list = ofClass.emplace_back();
+        for (int64_t position : each.positions)
+          list.push_back(classes.getClass(group[position]));
+        if (!each.positions.empty())
+          continue;
+        for (int64_t member : group)
+          list.push_back(classes.getClass(member));
+        llvm::sort(list);
+        list.erase(llvm::unique(list), list.end());
+      }
+    }
+  }
+
+  /// The seconds and the bytes of a collective on the ranks of a class.
+  std::pair<double, int64_t> getCost(const Issued &collective, unsigned index) {
+    auto &known = costs[collective.kind][index];
+    if (!known) {
+      int64_t rank = prediction.classes.getFirst(index);
+      CollectiveOpInterface op = collective.op;
+      known = {model.getSeconds(op, rank), op.getReceivedBytes(rank, mesh)};
+    }
+    return *known;
+  }
+
+  /// Computes up to the next collective.
+  void compute(unsigned index) {
+    double seconds = before[programOf[index]][next[index]];
+    clock[index] += seconds;
+    prediction.byClass[index].compute += seconds;
+  }
+
+  /// Takes part in the next collective of a class. Returns whether it is over.
+  bool step(unsigned index) {
+    Issued &collective = issued[programOf[index]][next[index]];
+    SmallVector<double> &arrived = arrivals[index];
+    if (arrived.size() == next[index]) {
+      compute(index);
+      arrived.push_back(clock[index]);
+    }
+    ArrayRef<unsigned> waited = met[index][collective.peers];
+    double start = arrived[next[index]];
+    if (isa<TransferOp>(collective.op.getOperation())) {
+      auto key = std::make_tuple(waited[0], waited[1], collective.number);
+      // The sender goes on at once.
+      if (collective.isSent) {
+        sent[key] = start;
+        ++next[index];
+        return true;
+      }
+      auto found = sent.find(key);
+      if (found == sent.end())
+        return false;
+      start = std::max(start, found->second);
+    } else {
+      for (unsigned other : waited) {
+        if (arrivals[other].size() <= next[index])
+          return false;
+        start = std::max(start, arrivals[other][next[index]]);
+      }
+    }
+    double cost = getCost(collective, index).first;
+    prediction.collectives[collective.id][index] = cost;
+    prediction.byClass[index].waiting += start - arrived[next[index]];
+    prediction.byClass[index].collectives += cost;
+    clock[index] = start + cost;
+    ++next[index];
+    return true;
+  }
+
+  void addToModule(ProgramPrediction &program, size_t number,
+                   Issued &collective) {
+    double slowest = 0;
+    int64_t most = 0;
+    for (auto [index, other] : llvm::enumerate(programOf)) {
+      if (other != number)
+        continue;
+      auto [seconds, bytes] = getCost(collective, index);
+      slowest = std::max(slowest, seconds);
+      most = std::max(most, bytes);
+    }
+    program.collectivesByModule[collective.op.getOriginFqn()] +=
+        Cost{1, 0, most, slowest};
+  }
+
+  MeshOp mesh;
+  CostModel model;
+  Prediction prediction;
+  size_t numCollectives = 0;
+  unsigned numKinds = 0;
+  /// By program: the collectives, and the seconds of compute before each.
+  SmallVector<SmallVector<Issued>> issued;
+  SmallVector<SmallVector<double>> before;
+  /// By stage of a pipeline: the index of its first collective.
+  DenseMap<Attribute, size_t> firstIds;
+  SmallVector<Peers> peers;
+  /// By class.
+  SmallVector<unsigned> programOf;
+  SmallVector<double> clock;
+  /// By class: when it has arrived at each of its collectives so far, and the
+  /// one that it takes part in next.
+  SmallVector<SmallVector<double>> arrivals;
+  SmallVector<size_t> next;
+  /// By class, then as `peers`: the classes of the peers.
+  SmallVector<SmallVector<SmallVector<unsigned>>> met;
+  /// By kind of collective, then by class: seconds and bytes.
+  SmallVector<SmallVector<std::optional<std::pair<double, int64_t>>>> costs;
+  /// When a class has sent a value to another; the third is its number.
+  std::map<std::tuple<unsigned, unsigned, size_t>, double> sent;
+};
+
+} // namespace
+
+Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+                       const Machine &machine) {
+  return RunPredictor(programs, mesh, machine).run();
+}
