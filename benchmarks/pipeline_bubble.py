@@ -83,7 +83,7 @@ def compile_programs(arguments):
 def get_predicted(program):
     """Seconds of a step, and the share in which ranks wait."""
     prediction = program.report["prediction"]
-    waiting = statistics.mean(rank["waiting_seconds"] for rank in prediction["ranks"])
+    waiting = statistics.mean(rank.prediction["waiting_seconds"] for rank in tp_tools.rank_classes.Ranks(program.report))
     return prediction["seconds"], waiting / prediction["seconds"]
 
 

@@ -13,10 +13,12 @@ for schedule, stages in (("GPipe", 1), ("1F1B", 1), ("Interleaved1F1B", 2), ("In
     subprocess.run(["tp-opt", "model.mlir", "--tp-parallelize=plan=plan.yaml train=train.yaml report=report.json machine=cpu",
                     "-o", "ranks.mlir"], check=True)
     report = json.load(open("report.json"))
-    ranks, key = report["prediction"]["ranks"], (schedule, stages)
+    # Each rank is a class.
+    ranks, key = report["prediction"]["by_class"], (schedule, stages)
+    assert len(ranks) == 2, ranks
     waiting[key] = sum(rank["waiting_seconds"] for rank in ranks)
     seconds[key] = report["prediction"]["seconds"]
-    received[key] = sum(sum(c["bytes_by_rank"]) for c in report["collectives"] if c["kind"] == "transfer" and len(c["shape"]) > 1)
+    received[key] = sum(sum(c["bytes_by_class"]) for c in report["collectives"] if c["kind"] == "transfer" and len(c["shape"]) > 1)
 base = "1F1B", 1
 assert waiting["Interleaved1F1B", 2] < 0.7 * waiting[base] and waiting["InterleavedZeroBubble", 1] < 0.8 * waiting[base], waiting
 for other in (("Interleaved1F1B", 2), ("InterleavedZeroBubble", 1), ("InterleavedZeroBubble", 2)):
