@@ -4,6 +4,7 @@
 #include "tp/Plan/Plan.h"
 #include "BatchInputs.h"
 #include "Evenness.h"
+#include "Experts.h"
 #include "FsdpGroups.h"
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
@@ -83,6 +84,7 @@ public:
       valid &= succeeded(checkShardings());
     valid &= succeeded(findBatch(model, plan));
     valid &= succeeded(findSequence(model, plan));
+    valid &= succeeded(checkExperts(model, plan));
     valid &= succeeded(findFsdpGroups(model, plan));
     if (plan.file.pipeline)
       valid &= succeeded(findStages(*plan.file.pipeline));

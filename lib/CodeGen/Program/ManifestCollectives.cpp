@@ -10,6 +10,7 @@
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/SparseRows.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/ScopedPrinter.h"
 #include <map>
@@ -319,6 +320,8 @@ public:
         {"reason", b.getStringAttr(op.getOriginReason())}};
     if (collective.isStarted())
       entries.push_back({"started", b.getBoolAttr(true)});
+    if (op->hasAttr(kSparseRowsAttr))
+      entries.push_back({"sparse_rows", b.getBoolAttr(true)});
     if (!flow)
       entries.push_back({"transfers", b.getArrayAttr(transfers)});
     return Attribute(b.getDictionaryAttr(entries));
