@@ -82,9 +82,9 @@ private:
       }
       FailureOr<plan::CheckedPlan> checked = plan::loadPlan(planPath, *model);
       if (failed(checked) || failed(plan::lintPlan(*checked, *model)) ||
-          failed(plan::emitFindings(checked->findings, /*strict=*/false)))
+          failed(plan::emitFindings(checked->findings, /*strict=*/false)) ||
+          failed(writePlan(*checked, *model)))
         return failure();
-      writePlan(*checked, *model);
       plan = std::move(*checked);
     }
     FailureOr<MeshOp> mesh =

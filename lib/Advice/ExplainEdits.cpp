@@ -437,9 +437,9 @@ void Editor::tryPlanEdits(const ExplainedMovement &movement,
           OwningOpRef<ModuleOp> model = original.clone();
           plan::CheckedPlan plan;
           plan.file = plan::applyEdit(program.plan->file, edit);
-          if (failed(plan::checkPlan(*model, plan)))
+          if (failed(plan::checkPlan(*model, plan)) ||
+              failed(writePlan(plan, *model)))
             return {};
-          writePlan(plan, *model);
           return model;
         },
         edits);

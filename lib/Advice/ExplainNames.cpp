@@ -62,6 +62,10 @@ static const plan::DataAxis *getDataAxis(unsigned axis,
   return found == plan.file.data.end() ? nullptr : &*found;
 }
 
+static bool isExpertAxis(unsigned axis, const plan::CheckedPlan &plan) {
+  return plan.file.experts && plan.file.experts->axis == axis;
+}
+
 static bool isContextAxis(unsigned axis, const plan::CheckedPlan &plan) {
   return plan.file.context && plan.file.context->axis == axis;
 }
@@ -73,7 +77,9 @@ static std::string getInterfaceReason(const PlacementSource &source,
     return "replicated by default";
   if (const plan::DataAxis *data =
           program.plan ? getDataAxis(axis, *program.plan) : nullptr)
-    return plan::printReason(data->loc, "data_parallel");
+    return plan::printReason(data->loc, isExpertAxis(axis, *program.plan)
+                                            ? "expert_parallel"
+                                            : "data_parallel");
   if (program.plan && isContextAxis(axis, *program.plan))
     return plan::printReason(program.plan->file.context->loc,
                              "context_parallel");
@@ -92,6 +98,9 @@ static std::string getParameterReason(ParameterOpInterface parameter,
                                  layout.entry->direct.empty()
                                      ? StringRef(layout.entry->style)
                                      : StringRef("placements"));
+  if (isExpertAxis(axis, plan) &&
+      plan.expertParameters.contains(parameter.getFqnAttr()))
+    return plan::printReason(plan.file.experts->loc, "expert_parallel");
   if (const plan::DataAxis *data = getDataAxis(axis, plan))
     return plan::printReason(
         data->loc, data->style == plan::DataAxis::FSDP ? "fsdp" : "ddp");

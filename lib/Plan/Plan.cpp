@@ -4,6 +4,7 @@
 #include "tp/Plan/Plan.h"
 #include "BatchInputs.h"
 #include "Evenness.h"
+#include "Experts.h"
 #include "FsdpGroups.h"
 #include "Stages.h"
 #include "Styles/Styles.h"
@@ -98,6 +99,7 @@ public:
       valid &= succeeded(checkShardings());
     valid &= succeeded(findBatch(model, plan));
     valid &= succeeded(findSequence(model, plan));
+    valid &= succeeded(checkExperts(model, plan));
     valid &= succeeded(findFsdpGroups(model, plan));
     valid &= succeeded(findStages(model, index.modules, index.tree, plan));
     return success(succeeded(checkReductions()) && valid);

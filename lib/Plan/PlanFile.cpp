@@ -38,6 +38,8 @@ public:
 
     if (const YamlValue *data = fields["data_parallel"])
       readDataParallel(*data);
+    if (const YamlValue *experts = fields["expert_parallel"])
+      readExpertParallel(*experts);
     if (const YamlValue *pipeline = fields["pipeline"])
       readPipeline(*pipeline);
     if (const YamlValue *batch = fields["batch"])
@@ -57,6 +59,7 @@ public:
     else if (list)
       readGroups(fields, *list, defaults);
     else if (!fields["pipeline"] && !fields["context_parallel"] &&
+             !fields["expert_parallel"] &&
              (!fields["data_parallel"] ||
               fields["data_parallel"]->items.empty()))
       report(root.loc, "key 'plan' is missing; it maps modules to styles");
@@ -72,11 +75,49 @@ private:
                 [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
                   DataAxis data{axis, DataAxis::DDP, loc};
                   readDataStyle(field, data);
-                  plan.data.push_back(data);
+                  addDataAxis(data);
                 });
+  }
+
+  /// The key by which mesh dimension `axis` splits the batch.
+  std::string getBatchKey(unsigned axis) const {
+    return plan.experts && plan.experts->axis == axis ? "expert_parallel"
+                                                      : "data_parallel";
+  }
+
+  void addDataAxis(const DataAxis &data) {
+    plan.data.push_back(data);
     llvm::sort(plan.data, [](const DataAxis &a, const DataAxis &b) {
       return a.axis < b.axis;
     });
+  }
+
+  void readExpertParallel(const YamlValue &value) {
+    if (!value.isMap() || value.items.empty())
+      return reportValue(value, "expert_parallel must map a mesh dimension to "
+                                "all_to_all");
+    forEachAxis(
+        value, [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
+          if (plan.experts)
+            return report(loc, "expert_parallel splits the experts "
+                               "over one mesh dimension, and '" +
+                                   plan.mesh[plan.experts->axis].name +
+                                   "' is given, too");
+          if (field.text != "all_to_all" || !field.isScalar())
+            return reportValue(field, "the method of expert_parallel "
+                                      "must be all_to_all");
+          plan.experts = ExpertAxis{axis, loc};
+          // The batch is split over the mesh dimension, too.
+          for (const DataAxis &data : plan.data)
+            if (data.axis != axis)
+              return report(loc, "expert_parallel with data_parallel over "
+                                 "another mesh dimension, '" +
+                                     plan.mesh[data.axis].name +
+                                     "', isn't supported; split the batch over "
+                                     "that of the experts alone");
+          if (plan.data.empty())
+            addDataAxis({axis, DataAxis::DDP, loc});
+        });
   }
 
   /// Calls read(mesh dimension, location of its name, field) for each field of
@@ -104,30 +145,33 @@ private:
       return reportValue(value, "context_parallel must map a mesh dimension to "
                                 "a method or to a map with the keys 'method' "
                                 "and 'inputs'");
-    forEachAxis(value,
-                [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
-                  StringRef name = plan.mesh[axis].name;
-                  if (plan.context)
-                    return report(loc, "context_parallel splits the sequence "
-                                       "over one mesh dimension, and '" +
-                                           plan.mesh[plan.context->axis].name +
-                                           "' is given, too");
-                  if (llvm::any_of(plan.data, [&](const DataAxis &data) {
-                        return data.axis == axis;
-                      }))
-                    return report(loc, "'" + name +
-                                           "' is in data_parallel, so "
-                                           "context_parallel can't split over "
-                                           "it, too");
-                  if (plan.pipeline && plan.pipeline->axis == axis)
-                    return report(loc, "'" + name +
-                                           "' has the stages of a pipeline, so "
-                                           "context_parallel can't split over "
-                                           "it, too");
-                  plan.context.emplace(
-                      ContextAxis{axis, loc, ContextMethod::Cheapest, loc});
-                  readContext(field, *plan.context);
-                });
+    forEachAxis(value, [&](unsigned axis, FileLineColLoc loc,
+                           const YamlValue &field) {
+      StringRef name = plan.mesh[axis].name;
+      if (plan.context)
+        return report(loc, "context_parallel splits the sequence "
+                           "over one mesh dimension, and '" +
+                               plan.mesh[plan.context->axis].name +
+                               "' is given, too");
+      if (llvm::any_of(plan.data,
+                       [&](const DataAxis &data) { return data.axis == axis; }))
+        return report(loc, "'" + name + "' is in " + getBatchKey(axis) +
+                               ", so "
+                               "context_parallel can't split over "
+                               "it, too");
+      if (plan.pipeline && plan.pipeline->axis == axis)
+        return report(loc, "'" + name +
+                               "' has the stages of a pipeline, so "
+                               "context_parallel can't split over "
+                               "it, too");
+      if (plan.experts)
+        return report(loc, "context_parallel beside "
+                           "expert_parallel isn't supported; "
+                           "give one of them");
+      plan.context.emplace(
+          ContextAxis{axis, loc, ContextMethod::Cheapest, loc});
+      readContext(field, *plan.context);
+    });
   }
 
   void readContext(const YamlValue &value, ContextAxis &context) {
@@ -182,9 +226,10 @@ private:
                                "' has one already");
       for (const DataAxis &data : plan.data)
         if (data.axis == axis)
-          return report(loc, "'" + plan.mesh[axis].name +
-                                 "' is in data_parallel, so it can't have the "
-                                 "stages of a pipeline, too");
+          return report(loc, "'" + plan.mesh[axis].name + "' is in " +
+                                 getBatchKey(axis) +
+                                 ", so it can't have the stages of a "
+                                 "pipeline, too");
       plan.pipeline = PipelineAxis{axis, loc};
       StagesReader stages(*plan.pipeline, plan.mesh[axis].name,
                           plan.mesh[axis].size);
@@ -300,10 +345,9 @@ private:
     group.axes = readAxes(fields, isOnly);
     for (const DataAxis &data : plan.data)
       if (!failed && llvm::is_contained(group.axes, data.axis))
-        report(
-            data.loc,
-            "'" + plan.mesh[data.axis].name +
-                "' is in data_parallel, so the plan can't split over it, too");
+        report(data.loc, "'" + plan.mesh[data.axis].name + "' is in " +
+                             getBatchKey(data.axis) +
+                             ", so the plan can't split over it, too");
     if (!failed && plan.pipeline &&
         llvm::is_contained(group.axes, plan.pipeline->axis))
       report(plan.pipeline->loc,

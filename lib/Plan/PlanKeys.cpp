@@ -84,6 +84,15 @@ ArrayRef<KeySpec> plan::getPlanKeys() {
          "a map of a mesh dimension, which splits the sequence, to how "
          "attention communicates"});
     keys.push_back(
+        {"expert_parallel",
+         ValueType(json::Object{
+             {"type", "object"},
+             {"minProperties", 1},
+             {"maxProperties", 1},
+             {"additionalProperties", json::Object{{"const", "all_to_all"}}}}),
+         "a map of a mesh dimension, which splits the batch and the experts, "
+         "to all_to_all"});
+    keys.push_back(
         {"pipeline",
          ValueType(json::Object{
              {"type", "object"},

@@ -232,12 +232,17 @@ json::Value plan::getPlanSchema(MLIRContext *context) {
   root["anyOf"] =
       json::Array{json::Object{{"required", json::Array{"plan"}}},
                   json::Object{{"required", json::Array{"parallelize"}}},
-                  hasFilled("data_parallel"), hasFilled("context_parallel"),
+                  hasFilled("data_parallel"),
+                  hasFilled("context_parallel"),
+                  hasFilled("expert_parallel"),
                   json::Object{{"required", json::Array{"pipeline"}}}};
   root["allOf"] = json::Array{
       ifHas({"parallelize"}, hasNone({"plan", "mesh_dim", "tp_mesh_dim"})),
       ifHas({"mesh_dim", "plan"}, hasNone({"tp_mesh_dim"})),
-      ifHas({"batch"}, hasFilled("data_parallel"))};
+      ifHas(
+          {"batch"},
+          json::Object{{"anyOf", json::Array{hasFilled("data_parallel"),
+                                             hasFilled("expert_parallel")}}})};
   root["$defs"] = getDefinitions(context);
   return makeFileSchema(std::move(root), "tp-mlir plan",
                         "How a model is split over ranks, for "

@@ -60,9 +60,8 @@ planning::searchPlacements(ModuleOp model, const MeshUse &use,
   MLIRContext *context = model.getContext();
   if (failed(plan::parsePlan(printPlan(alone, {}), "auto-plan", context,
                              plan.file)) ||
-      failed(plan::checkPlan(*copy, plan)))
+      failed(plan::checkPlan(*copy, plan)) || failed(writePlan(plan, *copy)))
     return failure();
-  writePlan(plan, *copy);
   inlineModules(*copy);
   dropGradientForms(*copy);
   FailureOr<MeshOp> mesh = getMesh(*copy);

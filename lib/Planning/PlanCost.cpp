@@ -48,9 +48,9 @@ FailureOr<PlanCost> planning::predictPlan(ModuleOp model, StringRef plan,
   plan::CheckedPlan checked;
   if (failed(plan::parsePlan(plan, "auto-plan", context, checked.file)) ||
       failed(plan::checkPlan(*program, checked)) ||
-      failed(plan::lintPlan(checked, *program)))
+      failed(plan::lintPlan(checked, *program)) ||
+      failed(writePlan(checked, *program)))
     return failure();
-  writePlan(checked, *program);
   PassManager passes(context);
   ParallelizeOptions options;
   options.train = train.str();

@@ -26,6 +26,12 @@ OwningOpRef<ModuleOp> markSplitLosses(ModuleOp model, StringRef train);
 std::vector<OwningOpRef<ModuleOp>> setContextMethods(ModuleOp model,
                                                      StringRef train);
 
+/// Copies of `model` with the experts of its mixtures in as many parts as a
+/// dimension of `mesh` has ranks (dispatchExperts), for each such number that
+/// divides them. `train` is that of markSplitLosses.
+std::vector<OwningOpRef<ModuleOp>> divideExperts(ModuleOp model, MeshOp mesh,
+                                                 StringRef train);
+
 /// A parameter that a function assigns, and its value before the first run;
 /// null if none is given.
 struct Assignment {

@@ -5,7 +5,9 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
 #include "tp/Training/Passes.h"
+#include "tp/Transforms/ExpertDispatch.h"
 #include "tp/Transforms/Utils.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -46,6 +48,26 @@ std::vector<OwningOpRef<ModuleOp>> tp::setContextMethods(ModuleOp model,
     });
     keepTokenDims(*form);
     if (changed)
+      forms.push_back(std::move(form));
+  }
+  return forms;
+}
+
+std::vector<OwningOpRef<ModuleOp>>
+tp::divideExperts(ModuleOp model, MeshOp mesh, StringRef train) {
+  std::vector<OwningOpRef<ModuleOp>> forms;
+  bool hasExperts =
+      model.walk([](nn::GroupedMatmulOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (!hasExperts)
+    return forms;
+  // Experts that can't be divided aren't an error of the programs.
+  ScopedDiagnosticHandler silence(model.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  llvm::SmallSetVector<int64_t, 4> sizes(llvm::from_range, mesh.getAxisSizes());
+  for (int64_t numParts : sizes) {
+    OwningOpRef<ModuleOp> form = cloneWithLoss(model, train);
+    if (form && succeeded(dispatchExperts(*form, numParts)))
       forms.push_back(std::move(form));
   }
   return forms;

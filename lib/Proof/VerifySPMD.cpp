@@ -131,6 +131,9 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     if (marked)
       forms.push_back(std::move(marked));
     for (size_t i = 0, end = forms.size(); i < end; ++i)
+      for (auto &form : divideExperts(*forms[i], *mesh, train))
+        forms.push_back(std::move(form));
+    for (size_t i = 0, end = forms.size(); i < end; ++i)
       for (auto &form : setContextMethods(*forms[i], train))
         forms.push_back(std::move(form));
     for (auto &form : forms) {

@@ -35,9 +35,11 @@ public:
     if (failed(checked) || failed(plan::lintPlan(*checked, model)) ||
         failed(plan::emitFindings(checked->findings, strict)))
       return signalPassFailure();
-    WrittenPlan written = writePlan(*checked, model);
-    numParameters += written.parameters;
-    numRedistributions += written.redistributions;
+    FailureOr<WrittenPlan> written = writePlan(*checked, model);
+    if (failed(written))
+      return signalPassFailure();
+    numParameters += written->parameters;
+    numRedistributions += written->redistributions;
   }
 };
 

@@ -112,12 +112,16 @@ private:
       return;
     if (!whole)
       whole = ShardingAttr::getReplicated(meshRef, type.getRank());
+    bool hasExperts = checked.expertParameters.contains(parameter.getFqnAttr());
+    if (hasExperts)
+      whole = addTo(0, whole, type, getAxis(plan.experts->axis));
     SmallVector<AxisRefAttr> axes;
     const plan::DataAxis *first = nullptr;
     StringAttr group = checked.fsdpGroups.lookup(parameter.getFqnAttr());
     bool reshard = false;
     for (const plan::DataAxis &data : plan.data)
-      if (data.style == plan::DataAxis::FSDP) {
+      if (data.style == plan::DataAxis::FSDP &&
+          !(hasExperts && data.axis == plan.experts->axis)) {
         axes.push_back(getAxis(data.axis));
         first = first ? first : &data;
         reshard |= data.reshardAfterForward.value_or(group &&

@@ -14,7 +14,8 @@ namespace mlir::tp {
 /// other entries. The batch of the inputs is split over all mesh dimensions of
 /// `data_parallel` (`tp.batch`), and the sequence over that of
 /// `context_parallel` (`tp.sequence`).
-/// Parameters are replicated over the ddp ones; over the fsdp ones they are
+/// The experts are split over the mesh dimension of `expert_parallel`; other
+/// parameters are replicated over the ddp ones; over the fsdp ones they are
 /// split along dimension 0 and gathered before their uses.
 void applyDataParallel(const plan::CheckedPlan &plan, ModuleOp model,
                        MeshOp mesh);

@@ -4,6 +4,7 @@
 #include "PlanWriter.h"
 #include "DataParallel.h"
 #include "mlir/IR/Builders.h"
+#include "tp/Transforms/ExpertDispatch.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -237,8 +238,13 @@ static void writePipeline(const plan::CheckedPlan &plan, ModuleOp model) {
   });
 }
 
-WrittenPlan tp::writePlan(const plan::CheckedPlan &plan, ModuleOp model) {
+FailureOr<WrittenPlan> tp::writePlan(const plan::CheckedPlan &plan,
+                                     ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
+  if (plan.file.experts &&
+      failed(
+          dispatchExperts(model, plan.file.mesh[plan.file.experts->axis].size)))
+    return failure();
   if (plan.file.pipeline)
     writePipeline(plan, model);
   if (!plan.file.data.empty() || plan.file.context)

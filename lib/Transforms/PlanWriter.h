@@ -16,7 +16,8 @@ struct WrittenPlan {
 };
 
 /// Annotates `model`, which `plan` was checked against, as tp-apply-plan does.
-WrittenPlan writePlan(const plan::CheckedPlan &plan, ModuleOp model);
+/// Fails with an error if experts have a form that can't be divided.
+FailureOr<WrittenPlan> writePlan(const plan::CheckedPlan &plan, ModuleOp model);
 
 } // namespace mlir::tp
 

@@ -408,7 +408,8 @@ inline constexpr Instance kInstances[] = {
 /// integers, or aren't executed as they stand.
 inline constexpr StringRef kWithoutInstance[] = {
     "nn.parameter",      "nn.adam",    "nn.amsgrad",   "nn.sgd",
-    "nn.random_uniform", "nn.dropout", "nn.recompute", "nn.class_sums"};
+    "nn.random_uniform", "nn.dropout", "nn.recompute", "nn.class_sums",
+    "nn.dispatch",       "nn.combine"};
 
 } // namespace mlir::tp::test
 

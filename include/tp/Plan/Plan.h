@@ -71,6 +71,9 @@ struct CheckedPlan {
   /// The sequence dimension of each input that has one; empty without context
   /// parallelism.
   llvm::DenseMap<Value, int64_t> sequenceDims;
+  /// The FQNs of parameters that have the weights of all experts, along
+  /// dimension 0; empty without expert parallelism.
+  llvm::DenseSet<StringAttr> expertParameters;
   /// For each parameter that FSDP may split: the FQN of the module whose
   /// parameters are gathered and reduced together with it; empty for the root.
   /// In a model without blocks, the groups are buckets: the first one counts as

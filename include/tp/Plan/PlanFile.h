@@ -123,6 +123,14 @@ struct ContextAxis {
   std::vector<BatchInput> inputs = {};
 };
 
+/// Expert parallelism over one mesh dimension, which splits the batch and the
+/// experts. It is in PlanFile::data, too, as what splits the batch.
+struct ExpertAxis {
+  /// Index into PlanFile::mesh.
+  unsigned axis;
+  FileLineColLoc loc;
+};
+
 struct PlanFile {
   /// Major to minor; empty when the file has no valid mesh.
   std::vector<MeshAxis> mesh;
@@ -136,6 +144,7 @@ struct PlanFile {
   /// Empty if the file doesn't list any.
   std::vector<BatchInput> batch;
   std::optional<ContextAxis> context = std::nullopt;
+  std::optional<ExpertAxis> experts = std::nullopt;
 };
 
 /// Parses `text`, the YAML or JSON in the file `path`. Emits an error at its

@@ -10,6 +10,7 @@
 #include "ManifestCollectives.h"
 #include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/SparseRows.h"
 #include "tp/Sharding/RankClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -270,6 +271,8 @@ public:
     entries.append("reason", b.getStringAttr(op.getOriginReason()));
     if (collective.isStarted())
       entries.append("started", b.getBoolAttr(true));
+    if (op->hasAttr(kSparseRowsAttr))
+      entries.append("sparse_rows", b.getBoolAttr(true));
     return Attribute(entries.getDictionary(b.getContext()));
   }
 

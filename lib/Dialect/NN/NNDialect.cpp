@@ -6,6 +6,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/NN/NNExperts.h"
 #include "tp/Interfaces/TensorBuilder.h"
 
 using namespace mlir;
@@ -38,6 +39,9 @@ static void printContextMethod(OpAsmPrinter &printer, Operation *,
 
 #define GET_OP_CLASSES
 #include "tp/Dialect/NN/NNOps.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "tp/Dialect/NN/NNExpertOps.cpp.inc"
 
 namespace {
 struct NNInlinerInterface : public DialectInlinerInterface {
@@ -88,6 +92,10 @@ void NNDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "tp/Dialect/NN/NNOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tp/Dialect/NN/NNExpertOps.cpp.inc"
       >();
   addInterfaces<NNInlinerInterface, NNTensorBuilder>();
 }

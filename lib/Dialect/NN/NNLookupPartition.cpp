@@ -150,6 +150,52 @@ static Value buildLocalBounds(ImplicitLocOpBuilder &b, Value bounds,
   return IndexSelectOp::create(b, bounds, places, 0);
 }
 
+/// `x`'s part `number` of `numParts` along dimension 0.
+static Value getPart(ImplicitLocOpBuilder &b, Value x, int64_t number,
+                     int64_t numParts) {
+  if (numParts == 1)
+    return x;
+  SmallVector<int64_t> shape(shapeOf(x));
+  shape[0] /= numParts;
+  return SliceOp::create(b, typeOf(x).clone(shape), x, /*dim=*/0,
+                         number * shape[0], /*step=*/1);
+}
+
+/// Calls build(part, bounds of its groups on this rank) for each of the rank's
+/// parts, and joins the results. The rank has `localSize` of all `size` groups,
+/// of which `axes` split those of a part.
+static Value
+buildParts(ImplicitLocOpBuilder &b, Value bounds, Value wholeBounds,
+           int64_t size, int64_t localSize, ArrayRef<tp::AxisRefAttr> axes,
+           tp::MeshOp mesh,
+           function_ref<Value(function_ref<Value(Value)>, Value)> build) {
+  bool hasParts = rankOf(bounds) == 2;
+  int64_t numParts = hasParts ? shapeOf(bounds)[0] : 1;
+  if (hasParts)
+    size /= shapeOf(wholeBounds)[0];
+  SmallVector<Value> results;
+  for (int64_t number = 0; number < numParts; ++number) {
+    auto take = [&](Value x) { return getPart(b, x, number, numParts); };
+    Value own = bounds;
+    if (hasParts)
+      own = reshape(b, take(bounds), {shapeOf(bounds)[1]});
+    results.push_back(
+        build(take, buildLocalBounds(b, own, size, localSize / numParts, axes,
+                                     mesh)));
+  }
+  if (numParts == 1)
+    return results.front();
+  SmallVector<int64_t> shape(shapeOf(results.front()));
+  shape[0] *= numParts;
+  return ConcatOp::create(b, typeOf(results.front()).clone(shape), results,
+                          b.getI64IntegerAttr(0));
+}
+
+/// The factor of the groups of a part.
+static unsigned getGroupFactor(const tp::TensorFactors &matrices) {
+  return matrices[0].back();
+}
+
 FailureOr<SmallVector<Value>> GroupedMatmulOp::partition(OpBuilder &builder,
                                                          ValueRange operands,
                                                          TypeRange types,
@@ -158,11 +204,14 @@ FailureOr<SmallVector<Value>> GroupedMatmulOp::partition(OpBuilder &builder,
   int64_t numGroups = shapeOf(operands[1])[0];
   if (numGroups == 0)
     return SmallVector<Value>{zeros(b, types[0])};
-  Value bounds = buildLocalBounds(
-      b, operands[2], getWeight().getType().getDimSize(0), numGroups,
-      split.factorAxes[getShardingRule().operands[1][0][0]], split.mesh);
-  return SmallVector<Value>{
-      GroupedMatmulOp::create(b, operands[0], operands[1], bounds)};
+  unsigned factor = getGroupFactor(getShardingRule().operands[1]);
+  return SmallVector<Value>{buildParts(
+      b, operands[2], getBounds(), getWeight().getType().getDimSize(0),
+      numGroups, split.factorAxes[factor], split.mesh,
+      [&](function_ref<Value(Value)> take, Value bounds) -> Value {
+        return GroupedMatmulOp::create(b, take(operands[0]), take(operands[1]),
+                                       bounds);
+      })};
 }
 
 FailureOr<SmallVector<Value>>
@@ -172,9 +221,12 @@ GroupedOuterSumOp::partition(OpBuilder &builder, ValueRange operands,
   int64_t numGroups = cast<RankedTensorType>(types[0]).getDimSize(0);
   if (numGroups == 0)
     return SmallVector<Value>{zeros(b, types[0])};
-  Value bounds = buildLocalBounds(
-      b, operands[2], getType().getDimSize(0), numGroups,
-      split.factorAxes[getShardingRule().results[0][0][0]], split.mesh);
+  unsigned factor = getGroupFactor(getShardingRule().results[0]);
   return SmallVector<Value>{
-      GroupedOuterSumOp::create(b, operands[0], operands[1], bounds)};
+      buildParts(b, operands[2], getBounds(), getType().getDimSize(0),
+                 numGroups, split.factorAxes[factor], split.mesh,
+                 [&](function_ref<Value(Value)> take, Value bounds) -> Value {
+                   return GroupedOuterSumOp::create(b, take(operands[0]),
+                                                    take(operands[1]), bounds);
+                 })};
 }

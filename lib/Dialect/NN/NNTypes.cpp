@@ -265,8 +265,9 @@ LogicalResult GroupedOuterSumOp::inferReturnTypes(MLIRContext *,
                     bounds = shapeOf(adaptor.getBounds());
   if (lhs.empty() || rhs.empty() || bounds.empty())
     return inferAny(adaptor.getLhs(), types);
-  return infer(adaptor.getLhs(), {bounds.front() - 1, lhs.back(), rhs.back()},
-               types);
+  int64_t parts = bounds.size() == 1 ? 1 : bounds.front();
+  return infer(adaptor.getLhs(),
+               {parts * (bounds.back() - 1), lhs.back(), rhs.back()}, types);
 }
 
 template <typename AdaptorT>

@@ -469,12 +469,25 @@ LogicalResult ScatterOp::verify() {
   return success();
 }
 
+/// Whether `bounds` are those of `numGroups` groups of `numRows` rows, in one or
+/// in several parts.
+static bool areBounds(RankedTensorType bounds, int64_t numRows,
+                      int64_t numGroups) {
+  if (bounds.getRank() == 1)
+    return bounds.getDimSize(0) == numGroups + 1;
+  if (bounds.getRank() != 2)
+    return false;
+  int64_t parts = bounds.getDimSize(0);
+  return parts > 0 && numRows % parts == 0 &&
+         parts * (bounds.getDimSize(1) - 1) == numGroups;
+}
+
 LogicalResult GroupedMatmulOp::verify() {
   auto input = getInput().getType(), weight = getWeight().getType(),
        bounds = getBounds().getType();
-  if (input.getRank() != 2 || weight.getRank() != 3 || bounds.getRank() != 1 ||
+  if (input.getRank() != 2 || weight.getRank() != 3 ||
       input.getDimSize(1) != weight.getDimSize(1) ||
-      bounds.getDimSize(0) != weight.getDimSize(0) + 1)
+      !areBounds(bounds, input.getDimSize(0), weight.getDimSize(0)))
     return emitOpError() << "needs (m, k), (e, k, n) and (e + 1), found "
                          << input << ", " << weight << " and " << bounds;
   if (weight.getElementType() != input.getElementType())
@@ -486,8 +499,10 @@ LogicalResult GroupedMatmulOp::verify() {
 LogicalResult GroupedOuterSumOp::verify() {
   auto lhs = getLhs().getType(), rhs = getRhs().getType(),
        bounds = getBounds().getType();
-  if (lhs.getRank() != 2 || rhs.getRank() != 2 || bounds.getRank() != 1 ||
-      lhs.getDimSize(0) != rhs.getDimSize(0) || bounds.getDimSize(0) == 0)
+  auto result = getType();
+  if (lhs.getRank() != 2 || rhs.getRank() != 2 ||
+      lhs.getDimSize(0) != rhs.getDimSize(0) || result.getRank() != 3 ||
+      !areBounds(bounds, lhs.getDimSize(0), result.getDimSize(0)))
     return emitOpError() << "needs (m, k), (m, n) and (e + 1), found " << lhs
                          << ", " << rhs << " and " << bounds;
   if (rhs.getElementType() != lhs.getElementType())

@@ -6,6 +6,7 @@
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TP/Intervals.h"
 #include "tp/Dialect/TP/Pipeline.h"
+#include "tp/Dialect/TP/SparseRows.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -499,7 +500,13 @@ int64_t AllToAllOp::getReceivedBytes(int64_t, MeshOp &) {
   int64_t kept = split == 0 ? 0
                             : getNumBytes(getInput()) / split *
                                   getType().getDimSize(getSplitDim());
-  return getNumBytes(getResult()) - kept;
+  int64_t bytes = getNumBytes(getResult()) - kept;
+  if (!(*this)->hasAttr(kSparseRowsAttr) || bytes == 0)
+    return bytes;
+  // One more for each row, which says whether it is zero.
+  int64_t rowBytes =
+      getType().getShape().back() * getElementBytes(getType().getElementType());
+  return bytes + bytes / rowBytes;
 }
 
 int64_t PermuteOp::getReceivedBytes(int64_t rank, MeshOp &mesh) {

@@ -10,6 +10,7 @@
 #include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Dialect/TP/Programs.h"
+#include "tp/Dialect/TP/SparseRows.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -159,6 +160,8 @@ static constexpr DiscardableAttr discardableAttrs[] = {
     {kPassAttr, "the number of a pass over the model, an i64,",
      [](Operation *, Attribute value) { return isI64(value); }},
     {kBufferAttr, "a unit attribute", isOnAnyOp<UnitAttr>},
+    {kSparseRowsAttr, "a unit attribute on 'tp.all_to_all'",
+     isOn<AllToAllOp, UnitAttr>},
     {kIndexBoundAttr, "the number of rows of the global table, an i64,",
      [](Operation *, Attribute value) {
        return isI64(value) && cast<IntegerAttr>(value).getInt() >= 0;

@@ -57,7 +57,10 @@ struct Collective {
   std::vector<std::vector<Transfer>> transfers; ///< of boxes, by rank
   std::vector<std::vector<int64_t>> groups;     ///< disjoint, of one size
   std::vector<std::string> axes;
-  std::vector<int64_t> bytesByRank; ///< predicted
+  /// Rows of zeros, elements along the last dimension, needn't move: a receiver
+  /// learns of each row whether it is zero, by one byte.
+  bool hasSparseRows = false;
+  std::vector<int64_t> bytesByRank; ///< predicted; of sparse rows a bound
   /// Some rank's program starts it and waits for it later.
   bool isStarted = false;
   std::string fqn;
@@ -72,6 +75,10 @@ struct Collective {
   /// The position of the only operand that the result at `position` is made of;
   /// nullopt if it is made of several.
   TPRT_API std::optional<int64_t> getSource(int64_t position) const;
+  /// The number of elements of a sparse row.
+  int64_t getRowElements() const {
+    return operandShapes[groups.front().front()].back();
+  }
   /// The group of `rank`; null when it is in none.
   TPRT_API const std::vector<int64_t> *getGroup(int64_t rank) const;
 };
@@ -104,7 +111,8 @@ TPRT_API const CollectiveRule &getRule(CollectiveKind kind);
 TPRT_API std::vector<Transfer> getTransfers(const Collective &collective,
                                             int64_t rank);
 
-/// Bytes that `rank`, a member of a group, receives from other ranks.
+/// Bytes that `rank`, a member of a group, receives from other ranks. Of sparse
+/// rows, this is a bound, reached if no row is zero.
 TPRT_API int64_t getReceivedBytes(const Collective &collective, int64_t rank);
 
 /// "all_reduce of 'encoder.layer.0.output.dense'".

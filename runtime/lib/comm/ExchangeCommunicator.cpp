@@ -5,6 +5,7 @@
 
 #include "support/Division.h"
 #include "support/Patience.h"
+#include "support/SparseRows.h"
 #include "support/Spin.h"
 
 #include <algorithm>
@@ -43,6 +44,17 @@ static std::vector<int64_t> addUp(const std::vector<Box> &boxes,
   for (const Box &box : boxes)
     bytes[box.peer] += box.bytes;
   return bytes;
+}
+
+static std::vector<int64_t> countRows(std::vector<int64_t> bytes,
+                                      int64_t rowBytes) {
+  for (int64_t &each : bytes)
+    each = rowBytes ? each / rowBytes : 0;
+  return bytes;
+}
+
+static int64_t getSum(const std::vector<int64_t> &sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
 }
 
 ExchangeCommunicator::ExchangeCommunicator(const Manifest &manifest,
@@ -96,6 +108,13 @@ ExchangeCommunicator::makePlan(const Collective &collective) {
       plan.boxes = makeBoxes(collective, rank, members);
       plan.sentBytes = addUp(plan.boxes.sent, n);
       plan.receivedBytes = addUp(plan.boxes.received, n);
+      if (collective.hasSparseRows) {
+        plan.rowBytes = collective.getRowElements() * width;
+        plan.sentRows = countRows(plan.sentBytes, plan.rowBytes);
+        plan.receivedRows = countRows(plan.receivedBytes, plan.rowBytes);
+        plan.countedBytes = getSum(plan.receivedRows) - plan.receivedRows[self];
+        continue;
+      }
       plan.sendsOperand = areDense(plan.boxes.sent, width, /*areSent=*/true);
       plan.receivesResult =
           !collective.isReduction() &&
@@ -124,7 +143,7 @@ ExchangeCommunicator::makePlan(const Collective &collective) {
 // Collectives
 //===----------------------------------------------------------------------===//
 
-/// All kinds but all_reduce.
+/// All kinds but all_reduce, without sparse rows.
 void ExchangeCommunicator::startMoving(const Plan &plan, Operation &operation) {
   int64_t width = byteWidth(manifest.collectives[operation.id].dtype);
   const Boxes &boxes = plan.boxes;
@@ -154,6 +173,76 @@ void ExchangeCommunicator::startReducing(const Plan &plan,
   operation.exchange =
       startExchange({*plan.group, operation.id, operation.src, plan.sentBytes,
                      operation.received, plan.receivedBytes});
+}
+
+// In staging memory, sent rows are followed by received ones, and these by the
+// bytes that say which rows aren't zero, the sent ones first. All are in the
+// order of boxes.
+
+/// Says which rows aren't zero.
+void ExchangeCommunicator::startRows(const Plan &plan, Operation &operation) {
+  const Collective &collective = manifest.collectives[operation.id];
+  int64_t width = byteWidth(collective.dtype);
+  const Boxes &boxes = plan.boxes;
+  std::byte *rows = operation.stream.getStaging(
+      boxes.sentBytes + boxes.receivedBytes + getSum(plan.sentRows) +
+      getSum(plan.receivedRows));
+  operation.received = rows + boxes.sentBytes;
+  std::byte *flags = operation.received + boxes.receivedBytes, *flag = flags;
+  operation.sentBytes.assign(plan.sentRows.size(), 0);
+  for (const Box &box : boxes.sent)
+    forEachRow(box.strided, collective.getRowElements(),
+               [&](int64_t from, int64_t) {
+                 const std::byte *row = operation.src + from * width;
+                 bool isSent = !isZero(row, plan.rowBytes);
+                 *flag++ = std::byte(isSent);
+                 if (!isSent)
+                   return;
+                 std::memcpy(rows, row, plan.rowBytes);
+                 rows += plan.rowBytes;
+                 operation.sentBytes[box.peer] += plan.rowBytes;
+               });
+  operation.exchange = startExchange({*plan.group, operation.id, flags,
+                                      plan.sentRows, flag, plan.receivedRows});
+}
+
+/// Knows which rows are zero, and exchanges the others.
+void ExchangeCommunicator::exchangeRows(const Plan &plan,
+                                        Operation &operation) {
+  const Boxes &boxes = plan.boxes;
+  const std::byte *flag =
+      operation.received + boxes.receivedBytes + getSum(plan.sentRows);
+  operation.receivedBytes.clear();
+  for (int64_t count : plan.receivedRows) {
+    operation.receivedBytes.push_back(
+        std::count(flag, flag + count, std::byte(1)) * plan.rowBytes);
+    flag += count;
+  }
+  operation.countedBytes +=
+      getSum(operation.receivedBytes) - operation.receivedBytes[plan.self];
+  operation.isSecond = true;
+  operation.exchange = startExchange(
+      {*plan.group, operation.id, operation.received - boxes.sentBytes,
+       operation.sentBytes, operation.received, operation.receivedBytes});
+}
+
+void ExchangeCommunicator::finishRows(const Plan &plan, Operation &operation) {
+  const Collective &collective = manifest.collectives[operation.id];
+  int64_t width = byteWidth(collective.dtype);
+  const Boxes &boxes = plan.boxes;
+  const std::byte *row = operation.received;
+  const std::byte *flag = row + boxes.receivedBytes + getSum(plan.sentRows);
+  for (const Box &box : boxes.received)
+    forEachRow(box.strided, collective.getRowElements(),
+               [&](int64_t, int64_t to) {
+                 std::byte *dst = operation.dst + to * width;
+                 if (*flag++ == std::byte(0)) {
+                   std::memset(dst, 0, plan.rowBytes);
+                   return;
+                 }
+                 std::memcpy(dst, row, plan.rowBytes);
+                 row += plan.rowBytes;
+               });
 }
 
 /// Uses what the first exchange has received. Starts the second one, if there
@@ -218,8 +307,11 @@ size_t ExchangeCommunicator::begin(int64_t id, const std::byte *src,
   operation.src = src;
   operation.dst = dst;
   operation.isSecond = false;
+  operation.countedBytes = plan.countedBytes;
   if (manifest.collectives[id].kind == CollectiveKind::AllReduce)
     startReducing(plan, operation);
+  else if (plan.rowBytes)
+    startRows(plan, operation);
   else
     startMoving(plan, operation);
   advance(operation);
@@ -230,8 +322,12 @@ size_t ExchangeCommunicator::begin(int64_t id, const std::byte *src,
 void ExchangeCommunicator::advance(Operation &operation) {
   while (operation.exchange && exchanger->test(*operation.exchange)) {
     operation.exchange.reset();
-    if (!operation.isSecond)
-      finishFirst(plans[operation.id], operation);
+    const Plan &plan = plans[operation.id];
+    if (plan.rowBytes)
+      operation.isSecond ? finishRows(plan, operation)
+                         : exchangeRows(plan, operation);
+    else if (!operation.isSecond)
+      finishFirst(plan, operation);
   }
 }
 
@@ -244,7 +340,8 @@ int64_t ExchangeCommunicator::end(size_t index) {
     return !operation.exchange;
   });
   awaitedOperation = nullptr;
-  return plans[std::exchange(operation.id, -1)].countedBytes;
+  operation.id = -1;
+  return operation.countedBytes;
 }
 
 int64_t ExchangeCommunicator::run(int64_t id, const std::byte *src,

@@ -4,7 +4,8 @@
 // Each collective is one exchange of bytes between the members of a group. An
 // all-reduce of more than two members is two: each member reduces one chunk, and
 // sends it to the others. Values are packed and reduced here, in group order, so
-// each rank gets the same bits as with `local`.
+// each rank gets the same bits as with `local`. Sparse rows take two exchanges:
+// which rows aren't zero, and these rows.
 //
 // A started collective goes on whenever its rank waits for any collective. So
 // ranks may wait in different orders: each of them also does its part of the
@@ -60,9 +61,15 @@ private:
     Sizes sentBytes, receivedBytes; ///< of the first exchange, by member
     /// The boxes lie in the operand, or the result, as in staging memory.
     bool sendsOperand = false, receivesResult = false;
+    /// Of sparse rows: the bytes of a row, else 0; and the number of rows that
+    /// are sent to, and received from, each member.
+    int64_t rowBytes = 0;
+    Sizes sentRows, receivedRows;
     /// Of an all-reduce with two exchanges: the bytes of each member's chunk.
     Sizes chunks, ownChunk;
-    int64_t countedBytes = 0; ///< received from others, docs/Artifact.md
+    /// Received from others, docs/Artifact.md; of sparse rows, the bytes of the
+    /// first exchange.
+    int64_t countedBytes = 0;
   };
 
   /// A collective that is under way.
@@ -72,7 +79,10 @@ private:
     std::byte *dst = nullptr;
     std::byte *received = nullptr;  ///< where the first exchange puts its bytes
     std::optional<size_t> exchange; ///< nullopt: all is done
-    bool isSecond = false;          ///< the exchange is that of reduced chunks
+    /// The exchange is that of reduced chunks, or of rows that aren't zero.
+    bool isSecond = false;
+    Sizes sentBytes, receivedBytes; ///< of rows that aren't zero
+    int64_t countedBytes = 0;       ///< received from others
     HostStream stream;              ///< for its staging memory
   };
 
@@ -82,6 +92,9 @@ private:
   int64_t end(size_t operation);
   void startMoving(const Plan &plan, Operation &operation);
   void startReducing(const Plan &plan, Operation &operation);
+  void startRows(const Plan &plan, Operation &operation);
+  void exchangeRows(const Plan &plan, Operation &operation);
+  void finishRows(const Plan &plan, Operation &operation);
   void advance(Operation &operation);
   void finishFirst(const Plan &plan, Operation &operation);
   size_t startExchange(const Exchange &exchange);

@@ -11,7 +11,7 @@
 #define TPRT_LIB_DEVICE_STREAM_H
 
 #include "cpu/GemmOperands.h"
-#include "support/StridedCopy.h"
+#include "support/SparseRows.h"
 #include "tprt/Collective.h"
 #include "tprt/CudaOptions.h"
 
@@ -32,6 +32,16 @@ public:
   /// Copies a box; see StridedCopy::copy.
   virtual void copy(const StridedCopy &strided, int64_t elementBytes,
                     const std::byte *src, std::byte *dst) = 0;
+  /// Copies a box of whole rows of `rowElements` elements, some of which may be
+  /// zero. Returns the bytes that a receiver gets: by default all, and one for
+  /// each row; see copyRows() of support/SparseRows.h.
+  virtual int64_t copyRows(const StridedCopy &strided, int64_t elementBytes,
+                           int64_t rowElements, const std::byte *src,
+                           std::byte *dst) {
+    copy(strided, elementBytes, src, dst);
+    return strided.getNumElements() * elementBytes +
+           strided.getNumElements() / rowElements;
+  }
   /// Copies `bytes` bytes; the ranges don't overlap.
   virtual void copy(void *dst, const void *src, int64_t bytes) = 0;
   /// See reduce() of cpu/Reduce.h.
@@ -118,6 +128,11 @@ public:
   void copy(const StridedCopy &strided, int64_t elementBytes,
             const std::byte *src, std::byte *dst) override {
     strided.copy(elementBytes, src, dst);
+  }
+  int64_t copyRows(const StridedCopy &strided, int64_t elementBytes,
+                   int64_t rowElements, const std::byte *src,
+                   std::byte *dst) override {
+    return tprt::copyRows(strided, elementBytes, rowElements, src, dst);
   }
   void copy(void *dst, const void *src, int64_t bytes) override {
     std::memcpy(dst, src, bytes);

@@ -130,5 +130,8 @@ int64_t tprt::getReceivedBytes(const Collective &collective, int64_t rank) {
     for (const Transfer &transfer : getTransfers(collective, rank))
       elements += transfer.from == rank ? 0 : numElements(transfer.size);
   }
-  return elements * byteWidth(collective.dtype);
+  int64_t bytes = elements * byteWidth(collective.dtype);
+  if (collective.hasSparseRows && elements)
+    bytes += elements / collective.getRowElements();
+  return bytes;
 }

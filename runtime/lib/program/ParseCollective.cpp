@@ -212,6 +212,14 @@ Collective tprt::parseCollective(const ManifestNode &node, int64_t worldSize) {
       checkGroupShapes(node, collective, group);
   }
 
+  if (node.has("sparse_rows"))
+    collective.hasSparseRows = node["sparse_rows"].getBool();
+  if (collective.hasSparseRows &&
+      (collective.kind != CollectiveKind::AllToAll ||
+       collective.getCutDim() == rank - 1 ||
+       collective.getJoinedDim() == rank - 1))
+    node["sparse_rows"].fail("only an all_to_all that keeps the last dimension "
+                             "has sparse rows");
   for (const ManifestNode &bytes :
        node["bytes_by_rank"].getArrayOf(worldSize)) {
     int64_t rank = collective.bytesByRank.size();

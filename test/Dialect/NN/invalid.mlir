@@ -643,3 +643,36 @@ func.func @attention_block_gradient(%q: tensor<2x8x16xf32>, %l: tensor<2x8xf32>)
   %0:3 = nn.attention_block_gradient %q, %q, %q gradient %q lse %l delta %l scale 1.0 : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>)
   return
 }
+
+// -----
+
+func.func @dispatch_shape(%x: tensor<4x8xf32>, %s: tensor<2x6xi64>) {
+  // expected-error@+1 {{'nn.dispatch' op needs tokens (t, d), slots (p, c) and rows (p, c, d), found 'tensor<4x8xf32>', 'tensor<2x6xi64>' and 'tensor<2x5x8xf32>'}}
+  %0 = nn.dispatch %x to %s : (tensor<4x8xf32>, tensor<2x6xi64>) -> tensor<2x5x8xf32>
+  return
+}
+
+// -----
+
+func.func @dispatch_parts(%x: tensor<5x8xf32>, %s: tensor<2x6xi64>) {
+  // expected-error@+1 {{'nn.dispatch' op the parts must divide the tokens, found 2 parts of 'tensor<5x8xf32>'}}
+  %0 = nn.dispatch %x to %s : (tensor<5x8xf32>, tensor<2x6xi64>) -> tensor<2x6x8xf32>
+  return
+}
+
+// -----
+
+func.func @combine_element(%y: tensor<2x6x8xf32>, %s: tensor<2x6xi64>) {
+  // expected-error@+1 {{'nn.combine' op tokens and rows must have one element type, found 'tensor<4x8xf64>' and 'tensor<2x6x8xf32>'}}
+  %0 = nn.combine %y from %s : (tensor<2x6x8xf32>, tensor<2x6xi64>) -> tensor<4x8xf64>
+  return
+}
+
+// -----
+
+// The groups of a part have bounds of their own.
+func.func @grouped_matmul_parts(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %e: tensor<2x4xi32>) {
+  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<4x8x6xf32>' and 'tensor<2x4xi32>'}}
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<2x4xi32>) -> tensor<16x6xf32>
+  return
+}

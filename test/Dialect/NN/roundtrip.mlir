@@ -222,6 +222,19 @@ func.func @groups(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %g: tensor<16x6xf
   return
 }
 
+// CHECK-LABEL: func.func @parts
+func.func @parts(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %e: tensor<2x3xi32>, %s: tensor<2x5xi64>) {
+  // CHECK: nn.grouped_matmul %{{.*}}, %{{.*}} bounds %{{.*}} : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<2x3xi32>) -> tensor<16x6xf32>
+  %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<2x3xi32>) -> tensor<16x6xf32>
+  // CHECK: nn.grouped_outer_sum %{{.*}}, %{{.*}} bounds %{{.*}} : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<2x3xi32>) -> tensor<4x8x6xf32>
+  %1 = nn.grouped_outer_sum %x, %0 bounds %e : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<2x3xi32>) -> tensor<4x8x6xf32>
+  // CHECK: nn.dispatch %{{.*}} to %{{.*}} : (tensor<16x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
+  %2 = nn.dispatch %x to %s : (tensor<16x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
+  // CHECK: nn.combine %{{.*}} from %{{.*}} : (tensor<2x5x8xf32>, tensor<2x5xi64>) -> tensor<16x8xf32>
+  %3 = nn.combine %2 from %s : (tensor<2x5x8xf32>, tensor<2x5xi64>) -> tensor<16x8xf32>
+  return
+}
+
 // CHECK-LABEL: func.func @losses
 func.func @losses(%x: tensor<8x16xf32>, %t: tensor<8xi64>, %w: tensor<16xf32>) {
   // CHECK: %{{.*}}, %{{.*}}, %{{.*}} = nn.class_sums %{{.*}}, %{{.*}} : tensor<8x16xf32>, tensor<8xi64> -> tensor<8x1xf32>

@@ -7,8 +7,9 @@
 include "tp/Dialect/NN/NNBase.td"
 
 def NN_GroupedMatmulOp : NN_RuleOp<"grouped_matmul",
-    "ShardingRule::einsum(*this, \"(m k, e k n, b) -> (m n)\").whole(\"m\").whole(\"b\")"
-    ".linear({{0}, {1}})",
+    "ShardingRule::einsum(*this, getBounds().getType().getRank() == 1"
+    " ? \"(m k, e k n, b) -> (m n)\" : \"([p m] k, [p e] k n, p b) -> ([p m] n)\")"
+    ".whole(\"m\").whole(\"b\").linear({{0}, {1}})",
     [NN_InferType], partitioned = 1> {
   let summary = "Multiply consecutive groups of rows by a matrix of their own";
   let description = [{
@@ -18,16 +19,19 @@ def NN_GroupedMatmulOp : NN_RuleOp<"grouped_matmul",
     products of a row that is in several groups are added. A bound that isn't in [0, m] is an error
     at run time.
 
-    Splitting `n` is column-parallel. Splitting `k` is row-parallel and splitting the groups is
-    expert-parallel; both give Partial(sum). The rows stay whole.
+    With bounds of two dimensions, rows and groups consist of p parts of one size: bounds[i] are the
+    bounds of part i's groups, from the part's first row on. The parts can be split.
+
+    Splitting `n` is column-parallel. Splitting `k` is row-parallel and splitting the groups of a
+    part is expert-parallel; both give Partial(sum). The rows of a part stay whole.
 
     ```mlir
     %1 = nn.grouped_matmul %x, %w bounds %b
       : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<5xi32>) -> tensor<16x6xf32>
     ```
 
-    **Constraints:** (C1) input is (m, k), weight (e, k, n), bounds (e + 1), the result (m, n); (C2)
-    one element type.
+    **Constraints:** (C1) input is (m, k), weight (e, k, n), bounds (e + 1) or, if p divides m and
+    e, (p, e / p + 1), the result (m, n); (C2) one element type.
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$weight, NN_IndexTensor:$bounds);
   let results = (outs NN_FloatTensor:$result);
@@ -38,8 +42,9 @@ def NN_GroupedMatmulOp : NN_RuleOp<"grouped_matmul",
 }
 
 def NN_GroupedOuterSumOp : NN_RuleOp<"grouped_outer_sum",
-    "ShardingRule::einsum(*this, \"(m k, m n, b) -> (e k n)\").whole(\"m\").whole(\"b\")"
-    ".linear({{0}, {1}})",
+    "ShardingRule::einsum(*this, getBounds().getType().getRank() == 1"
+    " ? \"(m k, m n, b) -> (e k n)\" : \"([p m] k, [p m] n, p b) -> ([p e] k n)\")"
+    ".whole(\"m\").whole(\"b\").linear({{0}, {1}})",
     [NN_InferType], partitioned = 1> {
   let summary = "For each group of rows, the sum of the outer products";
   let description = [{
@@ -51,8 +56,8 @@ def NN_GroupedOuterSumOp : NN_RuleOp<"grouped_outer_sum",
       : (tensor<16x8xf32>, tensor<16x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
     ```
 
-    **Constraints:** (C1) lhs is (m, k), rhs (m, n), bounds (e + 1), the result (e, k, n); (C2) one
-    element type.
+    **Constraints:** (C1) lhs is (m, k), rhs (m, n), bounds (e + 1) or, if p divides m and e,
+    (p, e / p + 1), the result (e, k, n); (C2) one element type.
   }];
   let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, NN_IndexTensor:$bounds);
   let results = (outs NN_FloatTensor:$result);

@@ -44,6 +44,7 @@ def TP_Dialect : Dialect {
     | `tp.fsdp_group` | `nn.parameter` | FQN of the module that PyTorch's `fully_shard` would be called on; FSDP gathers and reduces the parameters of a group together | `tp-apply-plan` | `tp-grad`, `tp-optimize-collectives` |
     | `tp.pass` | `nn.recompute`; with a pipeline, any op | the pass over the model in which it reads or runs: 2k is the forward pass of the step's batch k, 2k + 1 its backward pass | `tp-grad`, `tp-split-batch` | `tp-cut-stages`, which removes it from other ops than `nn.recompute`; `tp-optimize-collectives` |
     | `tp.buffer` | `nn.parameter` | it is a buffer, which FSDP doesn't split | importers | `tp-apply-plan` |
+    | `tp.sparse_rows` | `tp.all_to_all` | many rows of the operand, its elements along the last dimension, are 0 and needn't move; the result is the same, and `bytes` is a bound | `tp-partition` | `tp-compile`, the runtime |
     | `tp.index_bound` | an op that looks up a rank's rows | the number of rows of the global table, against which out-of-range indices are reported | `tp-partition` | `convert-nn-to-linalg`, `tp-verify-spmd` |
 
     While `tp-optimize-collectives` runs, `tp.origins` numbers the collectives that a collective

@@ -58,6 +58,11 @@ void Participant::copy(std::byte *dst) {
     const std::byte *src = published[read.from].src;
     if (read.from == plan.position && src == dst)
       continue; // already in place, and nothing overwrites it
+    if (collective.hasSparseRows) {
+      count(read.from, stream.copyRows(read.strided, elementBytes,
+                                       collective.getRowElements(), src, dst));
+      continue;
+    }
     stream.copy(read.strided, elementBytes, src, dst);
     count(read.from, read.strided.getNumElements() * elementBytes);
   }

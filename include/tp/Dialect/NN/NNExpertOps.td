@@ -1,0 +1,64 @@
+//===- NNExpertOps.td - Tokens on their way to experts -----*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#ifndef TP_DIALECT_NN_NNEXPERTOPS_TD
+#define TP_DIALECT_NN_NNEXPERTOPS_TD
+
+include "tp/Dialect/NN/NNBase.td"
+
+// In the rules, `p` counts the parts of the experts, which are also those of the tokens: the rank
+// that has block i of the tokens computes part i of the experts.
+
+def NN_DispatchOp : NN_RuleOp<"dispatch", "getDispatchRule()", [], partitioned = 1> {
+  let summary = "Copy tokens to the slots of experts";
+  let description = [{
+    GShard's dispatch (Lepikhin et al., "GShard: Scaling Giant Models with Conditional Computation
+    and Automatic Sharding", 2020): `result[p, c]` is row `slots[p, c]` of `tokens`, or 0 if the slot
+    is empty, -1. The experts are divided into parts, each of which has slots of its own.
+
+    Splitting the parts splits the tokens, too. Then each rank sends a token to the ranks that have
+    slots for it, once to each, by a `tp.all_to_all` whose rows of zeros needn't move
+    (`tp.sparse_rows`).
+
+    ```mlir
+    %1 = nn.dispatch %x to %slots
+      : (tensor<16x8xf32>, tensor<4x32xi64>) -> tensor<4x32x8xf32>
+    ```
+
+    **Constraints:** (C1) tokens are (t, d), slots (p, c), the result (p, c, d); (C2) p divides t;
+    (C3) tokens and result have one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$tokens, NN_IndexTensor:$slots);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $tokens `to` $slots attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getDispatchRule();";
+}
+
+def NN_CombineOp : NN_RuleOp<"combine", "getCombineRule()", [], partitioned = 1> {
+  let summary = "Add the slots of experts to their tokens";
+  let description = [{
+    The transpose of `nn.dispatch`: `result[t]` is the sum of the rows `rows[p, c]` with
+    `slots[p, c] = t`. Rows of empty slots, -1, are ignored. If the parts are split, each rank adds
+    the rows that it has for a token, and sends the sum to the token's rank.
+
+    ```mlir
+    %1 = nn.combine %y from %slots
+      : (tensor<4x32x8xf32>, tensor<4x32xi64>) -> tensor<16x8xf32>
+    ```
+
+    **Constraints:** (C1) rows are (p, c, d), slots (p, c), the result (t, d); (C2) p divides t;
+    (C3) rows and result have one element type.
+  }];
+  let arguments = (ins NN_FloatTensor:$rows, NN_IndexTensor:$slots);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $rows `from` $slots attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::mlir::tp::ShardingRule getCombineRule();";
+}
+
+#endif // TP_DIALECT_NN_NNEXPERTOPS_TD

@@ -1,0 +1,375 @@
+//===- DispatchExperts.cpp - Lists of rows for parts of the experts -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model sorts the rows of all tokens by experts. Ranks that hold parts of the
+// experts need only the rows of their own part, but which ones, and how many,
+// depends on the data. In the rewritten model each part has a list with room
+// for all rows: its rows, followed by empty slots. The parts are a dimension
+// that a mesh dimension can split.
+//
+//   rows of 6, sorted by experts:   a0 a1 | b0 b1 b2 | c0 | d0
+//   two parts:                      a0 a1 b0 b1 b2 -  -
+//                                   c0 d0 -  -  -  -  -
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/NN/Expressions.h"
+#include "tp/Dialect/NN/NNExperts.h"
+#include "tp/Transforms/ExpertDispatch.h"
+#include "tp/Transforms/Utils.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+using namespace mlir::nn::expr;
+using tp::ShardingRule;
+
+//===----------------------------------------------------------------------===//
+// Patterns of imported models
+//===----------------------------------------------------------------------===//
+
+static bool isConstant(Value value, int64_t number) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  if (!constant || !isa<IntegerType>(elementOf(value)))
+    return false;
+  auto elements = dyn_cast<DenseIntElementsAttr>(constant.getValue());
+  return elements && elements.isSplat() &&
+         elements.getSplatValue<APInt>().getSExtValue() == number;
+}
+
+/// `index`, without what makes negative indices count from the end:
+/// where(i < 0, i + n, i), and its inverse, where(j < 0, i, j).
+static Value stripWrap(Value index) {
+  while (auto where = index.getDefiningOp<WhereOp>()) {
+    auto isNegative = where.getCondition().getDefiningOp<CompareOp>();
+    if (!isNegative || isNegative.getPredicate() != ComparePredicate::LT ||
+        !isConstant(isNegative.getRhs(), 0))
+      return index;
+    Value tested = isNegative.getLhs();
+    Value other = where.getOperand(1);
+    auto sum = other.getDefiningOp<AddOp>();
+    if (where.getOperand(2) != tested ||
+        !((sum && sum.getLhs() == tested) || stripWrap(tested) == other))
+      return index;
+    index = tested;
+  }
+  return index;
+}
+
+/// Whether `inverse` is the inverse of the permutation `order`, the indices of a
+/// sort: the positions written at the places that `order` names.
+static bool isInverse(Value inverse, Value order) {
+  auto scatter = inverse.getDefiningOp<ScatterOp>();
+  if (!scatter || scatter.getKind() != ScatterKind::Copy ||
+      rankOf(inverse) != 1 || stripWrap(scatter.getIndex()) != order ||
+      shapeOf(inverse) != shapeOf(order))
+    return false;
+  auto positions = scatter.getSource().getDefiningOp<IotaOp>();
+  return positions && positions.getStart().isZero() &&
+         positions.getStep().isExactlyValue(1);
+}
+
+/// Whether two lists of bounds are equal: each is a zero before the same ends.
+static bool areSame(Value bounds, Value other) {
+  if (bounds == other)
+    return true;
+  auto a = bounds.getDefiningOp<ConcatOp>(),
+       b = other.getDefiningOp<ConcatOp>();
+  return a && b && a->getNumOperands() == 2 && b->getNumOperands() == 2 &&
+         a->getOperand(1) == b->getOperand(1) &&
+         isConstant(a->getOperand(0), 0) && isConstant(b->getOperand(0), 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Mixtures
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A mixture of experts.
+struct Mixture {
+  IndexSelectOp rows; ///< of tokens, sorted by experts
+  Value bounds;       ///< of the experts' rows
+  /// What is computed with the sorted rows, in program order.
+  SmallVector<Operation *> chain = {};
+  IndexSelectOp unsorted = {}; ///< rows in the order of tokens
+  ReduceOp result = {};        ///< sums over the rows of each token
+};
+
+/// How an op computes row by row: which operands have one row for each of its
+/// results' rows.
+std::optional<llvm::BitVector> getRowOperands(Operation *op,
+                                              const DenseSet<Value> &sorted) {
+  llvm::BitVector hasRows(op->getNumOperands());
+  auto redistribute = dyn_cast<tp::RedistributeOp>(op);
+  if (redistribute && redistribute.getSharding().getDims().front().empty())
+    return hasRows.set();
+  auto ruled = dyn_cast<tp::ShardingRuleOpInterface>(op);
+  if (!ruled || op->getNumRegions())
+    return std::nullopt;
+  ShardingRule rule = ruled.getShardingRule();
+  // The factor of a dimension 0 that has one factor.
+  auto getRowFactor =
+      [](const tp::TensorFactors &dims) -> std::optional<unsigned> {
+    if (dims.empty() || dims.front().size() != 1)
+      return std::nullopt;
+    return dims.front().front();
+  };
+  auto uses = [](const tp::TensorFactors &dims, unsigned factor) {
+    return llvm::count_if(dims, [&](const tp::DimFactors &dim) {
+      return llvm::is_contained(dim, factor);
+    });
+  };
+  std::optional<unsigned> factor;
+  for (OpOperand &operand : op->getOpOperands())
+    if (sorted.contains(operand.get())) {
+      auto own = getRowFactor(rule.operands[operand.getOperandNumber()]);
+      if (!own || (factor && factor != own))
+        return std::nullopt;
+      factor = own;
+    }
+  auto isRowDim = [&](const tp::TensorFactors &dims) {
+    return getRowFactor(dims) == factor && uses(dims, *factor) == 1;
+  };
+  bool isParallel = rule.factors[*factor].kind == tp::FactorKind::Parallel ||
+                    isa<GroupedMatmulOp>(op);
+  if (!isParallel || !llvm::all_of(rule.results, isRowDim) ||
+      llvm::any_of(rule.windows,
+                   [&](const tp::Window &window) { return window.dim == 0; }))
+    return std::nullopt;
+  for (auto [i, dims] : llvm::enumerate(rule.operands)) {
+    if (isRowDim(dims))
+      hasRows.set(i);
+    else if (uses(dims, *factor))
+      return std::nullopt;
+  }
+  return hasRows;
+}
+
+/// Finds the mixture that begins at `first`, the first product of its rows.
+/// Fails with an error.
+FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
+  auto emit = [&](Operation *op) {
+    InFlightDiagnostic error =
+        first.emitError("these experts can't be divided by expert_parallel: ");
+    if (op != first)
+      error.attachNote(op->getLoc()) << "'" << op->getName() << "' is here";
+    return error;
+  };
+  auto rows = first.getInput().getDefiningOp<IndexSelectOp>();
+  if (!rows || rows.getDim() != 0 || rankOf(rows.getInput()) != 2) {
+    emit(first) << "their rows aren't taken from a matrix of tokens by "
+                   "'nn.index_select'";
+    return failure();
+  }
+  auto quotient = stripWrap(rows.getIndex()).getDefiningOp<FloorDivOp>();
+  auto sort = quotient ? quotient.getLhs().getDefiningOp<SortOp>() : SortOp();
+  int64_t numRows = shapeOf(rows)[0], numTokens = shapeOf(rows.getInput())[0];
+  if (shapeOf(first.getWeight())[0] % numParts || numTokens % numParts) {
+    emit(first) << numParts << " parts don't divide "
+                << shapeOf(first.getWeight())[0] << " experts and " << numTokens
+                << " tokens";
+    return failure();
+  }
+  if (!sort || quotient.getLhs() != sort.getIndices() || numTokens == 0 ||
+      numRows % numTokens != 0 ||
+      !isConstant(quotient.getRhs(), numRows / numTokens)) {
+    emit(first) << "their rows aren't in the order of a sort of the tokens' "
+                   "experts";
+    return failure();
+  }
+  Mixture mixture{rows, first.getBounds()};
+  DenseSet<Value> sorted = {rows.getResult()};
+  Block *block = rows->getBlock();
+  for (Operation &op :
+       llvm::make_range(std::next(rows->getIterator()), block->end())) {
+    if (llvm::none_of(op.getOperands(),
+                      [&](Value operand) { return sorted.contains(operand); }))
+      continue;
+    auto select = dyn_cast<IndexSelectOp>(op);
+    if (select && select.getDim() == 0) {
+      if (mixture.unsorted ||
+          !isInverse(stripWrap(select.getIndex()), sort.getIndices())) {
+        emit(&op) << "their rows aren't brought back to the tokens' order";
+        return failure();
+      }
+      mixture.unsorted = select;
+      continue;
+    }
+    auto product = dyn_cast<GroupedMatmulOp>(op);
+    if ((product && !areSame(product.getBounds(), mixture.bounds)) ||
+        !getRowOperands(&op, sorted)) {
+      emit(&op) << "an op between the sort and the sum over experts doesn't "
+                   "compute row by row";
+      return failure();
+    }
+    mixture.chain.push_back(&op);
+    sorted.insert_range(op.getResults());
+  }
+  for (Value value : sorted)
+    for (Operation *user : value.getUsers())
+      if (user->getBlock() != block) {
+        emit(user) << "another region uses their rows";
+        return failure();
+      }
+  ReshapeOp byToken;
+  if (mixture.unsorted && mixture.unsorted.getResult().hasOneUse())
+    byToken = dyn_cast<ReshapeOp>(*mixture.unsorted->user_begin());
+  if (byToken && byToken.getResult().hasOneUse())
+    mixture.result = dyn_cast<ReduceOp>(*byToken->user_begin());
+  ReduceOp sum = mixture.result;
+  if (!sum || sum.getKind() != ReduceKind::Sum || sum.getKeepdim() ||
+      sum.getDims() != ArrayRef<int64_t>{1} || rankOf(byToken) != 3 ||
+      shapeOf(byToken)[0] != numTokens || rankOf(sum) != 2) {
+    emit(first) << "the rows of each token aren't added";
+    return failure();
+  }
+  return mixture;
+}
+
+/// Rewrites one mixture.
+class Dispatcher {
+public:
+  Dispatcher(Mixture &mixture, int64_t numParts)
+      : mixture(mixture), b(mixture.rows.getLoc(), mixture.unsorted),
+        numParts(numParts), numRows(shapeOf(mixture.rows)[0]),
+        numGroups(shapeOf(mixture.bounds)[0] - 1) {}
+
+  void rewrite() {
+    Value tokens = mixture.rows.getInput();
+    buildSlots();
+    auto slotted = RankedTensorType::get(
+        {numParts, numRows, shapeOf(tokens)[1]}, elementOf(tokens));
+    Value dispatched = DispatchOp::create(b, slotted, tokens, slots);
+    moved[mixture.rows] =
+        reshape(b, dispatched, {numParts * numRows, shapeOf(tokens)[1]});
+    for (Operation *op : mixture.chain)
+      move(op);
+    Value own = moved.lookup(mixture.unsorted.getInput());
+    own = reshape(b, own, {numParts, numRows, shapeOf(own)[1]});
+    Value result = mixture.result.getResult();
+    result.replaceAllUsesWith(CombineOp::create(b, typeOf(result), own, slots));
+  }
+
+private:
+  /// `bounds` at `offset` and each `step` of the experts of a part.
+  Value getBounds(Value bounds, int64_t offset, int64_t count) {
+    SmallVector<int64_t> places;
+    for (int64_t part = 0; part < numParts; ++part)
+      for (int64_t i = 0; i < count; ++i)
+        places.push_back(part * (numGroups / numParts) + offset + i);
+    int64_t size = places.size();
+    auto type = RankedTensorType::get({size}, b.getI64Type());
+    Value index =
+        ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef(places)));
+    return reshape(b, IndexSelectOp::create(b, bounds, index, 0),
+                   {numParts, count});
+  }
+
+  /// Slot s of a part has row begin + s of the sorted rows, if this is before
+  /// the part's end.
+  void buildSlots() {
+    Type i64 = b.getI64Type();
+    int64_t numOwn = numGroups / numParts;
+    Value bounds = castTo(b, mixture.bounds, i64);
+    Value begins = getBounds(bounds, 0, 1), ends = getBounds(bounds, numOwn, 1);
+    Value place = add(b, begins, iota(b, {1, numRows}, 1, i64));
+    Value isUsed = compare(b, ComparePredicate::LT, place, ends);
+    place = select(b, isUsed, place, integer(b, i64, 0));
+    places = reshape(b, place, {numParts * numRows});
+    Value tokens = IndexSelectOp::create(
+        b, castTo(b, mixture.rows.getIndex(), i64), places, 0);
+    slots = select(b, isUsed, reshape(b, tokens, {numParts, numRows}),
+                   integer(b, i64, -1));
+    ownBounds = castTo(b, sub(b, getBounds(bounds, 0, numOwn + 1), begins),
+                       elementOf(mixture.bounds));
+  }
+
+  /// What the slots need of a value that has a row for each sorted row.
+  Value take(Value rows) {
+    Value &taken = moved[rows];
+    if (taken)
+      return taken;
+    auto lookup = rows.getDefiningOp<IndexSelectOp>();
+    if (lookup && lookup.getDim() == 0)
+      taken = IndexSelectOp::create(
+          b, lookup.getInput(),
+          IndexSelectOp::create(b, lookup.getIndex(), places, 0), 0);
+    else
+      taken = IndexSelectOp::create(b, rows, places, 0);
+    return taken;
+  }
+
+  void move(Operation *op) {
+    DenseSet<Value> sorted;
+    for (Value operand : op->getOperands())
+      if (isSorted(operand))
+        sorted.insert(operand);
+    llvm::BitVector hasRows = *getRowOperands(op, sorted);
+    SmallVector<Value> operands(op->getOperands());
+    for (unsigned i : hasRows.set_bits())
+      operands[i] = take(operands[i]);
+    if (isa<GroupedMatmulOp>(op))
+      operands[2] = ownBounds;
+    Operation *copy = b.clone(*op);
+    copy->setOperands(operands);
+    for (auto [from, to] :
+         llvm::zip_equal(op->getResults(), copy->getResults())) {
+      auto type = cast<RankedTensorType>(from.getType());
+      SmallVector<int64_t> shape(type.getShape());
+      shape[0] = numParts * numRows;
+      to.setType(type.clone(shape));
+      moved[from] = to;
+    }
+  }
+
+  bool isSorted(Value value) {
+    return value == mixture.rows ||
+           llvm::is_contained(mixture.chain, value.getDefiningOp());
+  }
+
+  Mixture &mixture;
+  ImplicitLocOpBuilder b;
+  int64_t numParts, numRows, numGroups;
+  Value places;    ///< of the slots among the sorted rows, flat
+  Value slots;     ///< their tokens
+  Value ownBounds; ///< of the experts of each part, from its first slot on
+  DenseMap<Value, Value> moved;
+};
+
+void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+} // namespace
+
+LogicalResult tp::dispatchExperts(mlir::ModuleOp model, int64_t numParts) {
+  SmallVector<Block *> blocks;
+  model.walk([&](GroupedMatmulOp product) {
+    if (!llvm::is_contained(blocks, product->getBlock()))
+      blocks.push_back(product->getBlock());
+  });
+  for (Block *block : blocks) {
+    for (auto inner :
+         llvm::make_early_inc_range(block->getOps<ModuleOpInterface>()))
+      inlineModules(inner);
+    for (;;) {
+      auto products = block->getOps<GroupedMatmulOp>();
+      auto first = llvm::find_if(products, [](GroupedMatmulOp product) {
+        return rankOf(product.getBounds()) == 1;
+      });
+      if (first == products.end())
+        break;
+      FailureOr<Mixture> mixture = findMixture(*first, numParts);
+      if (failed(mixture))
+        return failure();
+      Dispatcher(*mixture, numParts).rewrite();
+      eraseDead(*block);
+    }
+  }
+  return success();
+}
