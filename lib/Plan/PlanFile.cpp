@@ -218,24 +218,24 @@ private:
     if (!value.isMap() || value.getNumFields() == 0)
       return reportValue(value, "pipeline must map a mesh dimension to its "
                                 "stages, such as {pp: {split: [layers.2]}}");
-    forEachAxis(value, [&](unsigned axis, FileLineColLoc loc,
-                           const YamlValue &field) {
-      if (plan.pipeline)
-        return report(loc, "a plan has one pipeline, and '" +
-                               plan.mesh[plan.pipeline->axis].name +
-                               "' has one already");
-      for (const DataAxis &data : plan.data)
-        if (data.axis == axis)
-          return report(loc, "'" + plan.mesh[axis].name + "' is in " +
-                                 getBatchKey(axis) +
-                                 ", so it can't have the stages of a "
-                                 "pipeline, too");
-      plan.pipeline = PipelineAxis{axis, loc};
-      StagesReader stages(*plan.pipeline, plan.mesh[axis].name,
-                          plan.mesh[axis].size);
-      stages.read(field);
-      failed |= stages.hasFailed();
-    });
+    forEachAxis(
+        value, [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
+          if (plan.pipeline)
+            return report(loc, "a plan has one pipeline, and '" +
+                                   plan.mesh[plan.pipeline->axis].name +
+                                   "' has one already");
+          for (const DataAxis &data : plan.data)
+            if (data.axis == axis)
+              return report(loc, "'" + plan.mesh[axis].name + "' is in " +
+                                     getBatchKey(axis) +
+                                     ", so it can't have the stages of a "
+                                     "pipeline, too");
+          plan.pipeline = PipelineAxis{axis, loc};
+          StagesReader stages(*plan.pipeline, plan.mesh[axis].name,
+                              plan.mesh[axis].size);
+          stages.read(field);
+          failed |= stages.hasFailed();
+        });
   }
 
   void readBatch(const YamlValue &value, FileLineColLoc loc) {
