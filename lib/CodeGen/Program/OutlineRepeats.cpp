@@ -502,7 +502,10 @@ void Outliner::hoistInputParts() {
   }
   for (Operation *part : parts)
     if (numSlices.lookup(inputs.lookup(part->getResult(0))) > 1) {
-      part->moveBefore(&body, end);
+      if (part == &*end) // it is where it belongs
+        ++end;
+      else
+        part->moveBefore(&body, end);
       inputParts.insert(part);
     }
 }

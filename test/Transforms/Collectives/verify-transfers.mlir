@@ -82,7 +82,26 @@ func.func @hidden(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding
   %0 = tp.transfer %x from 0 to 1 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
   return
 }
-func.func @hidden_stage1(%e: tensor<0xf32>) attributes {tp.ranks = array<i64: 2, 3>, tp.stage = 1 : i64, tp.stage_of = @hidden} {
+func.func @hidden_stage1(%e: tensor<0xf32>, %c: i1, %x: tensor<4xf32>)
+    attributes {tp.ranks = array<i64: 2, 3>, tp.stage = 1 : i64, tp.stage_of = @hidden} {
+  %0 = tp.transfer %e from 0 to 1 over @mesh {pp} : tensor<0xf32> -> tensor<4xf32>
+  scf.if %c {
+    %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// Nothing depends on it.
+tp.mesh @mesh(pp = 2, tp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @undecided(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>})
+    attributes {tp.ranks = array<i64: 0, 1>, tp.stage = 0 : i64} {
+  %0 = tp.transfer %x from 0 to 1 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
+  return
+}
+func.func @undecided_stage1(%e: tensor<0xf32>) attributes {tp.ranks = array<i64: 2, 3>, tp.stage = 1 : i64, tp.stage_of = @undecided} {
   %0 = tp.transfer %e from 0 to 1 over @mesh {pp} : tensor<0xf32> -> tensor<4xf32>
   return
 }

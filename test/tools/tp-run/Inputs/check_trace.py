@@ -5,9 +5,13 @@ the package would otherwise download. The collectives of the modules FQN, and no
 
 import json
 import os
+import pathlib
 import shutil
 import sys
 from collections import Counter
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[4] / "python/tp_mlir"))
+import rank_classes
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 
@@ -87,8 +91,9 @@ def main():
     runs = int(sys.argv[4])
     events = json.load(open(path))["traceEvents"]
     tracks, flows = check_form(events)
-    ranks = range(run["world_size"])
-    expected = Counter((rank, number, item["id"], item["kind"], item["fqn"], item["bytes_by_rank"][rank])
+    ranks = rank_classes.Ranks(report)
+    expect(len(ranks) == run["world_size"], f"the report has {len(ranks)} ranks")
+    expected = Counter((rank.number, number, item["id"], item["kind"], item["fqn"], rank.get_bytes(item["id"]))
                        for item in report["collectives"] for rank in ranks for number in range(runs))
     slices = [event for event in events if event["ph"] == "X"]
     found = Counter((e["pid"], e["args"]["run"], e["args"]["id"], e["args"]["kind"], e["args"]["fqn"], e["args"]["bytes"])
