@@ -537,9 +537,14 @@ static void checkUsage(const Options &options) {
         "out" +
         usageHint);
   if (options.training.numRestarts > 0 && options.processes == 0)
-    throw UsageError("--restart is for the processes that -n starts; other "
-                     "launchers restart theirs" +
+    throw UsageError("--restart needs -n; other launchers restart their ranks "
+                     "themselves" +
                      std::string(usageHint));
+  if (options.training.numRestarts > 0 && options.training.resetData)
+    throw UsageError(
+        "--restart continues in the data where the last checkpoint "
+        "was written; leave --reset-data out" +
+        std::string(usageHint));
   if (options.training.numRestarts > 0 && options.training.resume != "auto")
     throw UsageError("--restart continues from the last complete checkpoint; "
                      "leave --resume out" +

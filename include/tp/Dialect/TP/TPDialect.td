@@ -34,8 +34,8 @@ def TP_Dialect : Dialect {
     | `tp.loss` | a function result; a function argument | the loss of a training step; its target | `tp-add-loss` | `tp-grad`, which removes it from arguments |
     | `tp.ranks` | a function | the ranks that run it, if not all ranks run the same function | `tp-partition` | the passes after it |
     | `tp.copy_of` | a function with `tp.ranks` | the function that this one is a copy of, for ranks whose blocks have other shapes | `tp-partition` | the passes after it |
-    | `tp.stage` | any op; a function | the stage of a pipeline that the op belongs to; the stage whose program the function is | `tp-apply-plan`, `tp-grad`; `tp-cut-stages` | `tp-cut-stages`, which removes it from ops; the passes after it |
-    | `tp.stage_of` | a function with `tp.ranks` | the function of the pipeline's first stage, for that of a further one | `tp-cut-stages` | the passes after it |
+    | `tp.stage` | any op; a function | the stage of a pipeline that the op belongs to; of a function, the index along the pipeline's mesh dimension of the ranks that run it | `tp-apply-plan`, `tp-grad`; `tp-cut-stages` | `tp-cut-stages`, which removes it from ops; the passes after it |
+    | `tp.stage_of` | a function with `tp.ranks` | the function of index 0 along the pipeline's mesh dimension, on the function of a further index | `tp-cut-stages` | the passes after it |
     | `tp.absent` | arguments and results of a stage's program | the stage doesn't have it; its type is empty | `tp-cut-stages` | reports, `tp-create-entry-point`, `tp-verify-spmd` |
     | `tp.redistributions` | a function | the costs of its redistributions | `tp-partition` | `tp-report` |
     | `tp.constants` | a module | FQNs of the buffers that are constants in it, because the model's `state_dict` doesn't have them and the program doesn't write them | importers | `tp-compile`, which refuses other programs that update them |
