@@ -61,7 +61,7 @@ struct Options {
   std::string weights, outputWeights, json, blocks, calibration;
   std::string stateIn, stateOut;
   std::string trace, machine, flightDirectory;
-  bool profile = false, noPin = false;
+  bool profile = false, noPin = false, checksum = false;
   std::string communication = "auto";
   std::string gemm = "measure";
   int64_t processes = 0;        ///< number to start; 0: none

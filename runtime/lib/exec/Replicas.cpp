@@ -3,9 +3,10 @@
 
 #include "exec/Replicas.h"
 
+#include "support/Checksum.h"
+
 #include <algorithm>
 #include <cstring>
-#include <zlib.h>
 
 using namespace tprt;
 
@@ -28,9 +29,7 @@ std::string tprt::findDivergence(const Manifest &manifest,
       continue;
     Tensor block = parameters.getBlock(i, communicator.getRank());
     compared.push_back(&info);
-    checksums.push_back(
-        ::crc32_z(0, reinterpret_cast<const Bytef *>(block.data.get()),
-                  block.getNumBytes()));
+    checksums.push_back(updateCrc(0, block.data.get(), block.getNumBytes()));
   }
   size_t bytes = checksums.size() * sizeof(uint32_t);
   std::vector<std::string> all = communicator.exchange(
