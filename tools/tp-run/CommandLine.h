@@ -40,6 +40,7 @@ struct TrainingArguments {
   int64_t logEvery = 0;
   std::string checkpointDirectory, resume = "auto", metrics, lossCurve;
   int64_t checkpointEvery = 0, checkpointKeep = 0;
+  bool checkpointAsync = false;
   int64_t checkReplicasEvery = 0; ///< 0: never
   int64_t numRestarts = 0;
 };

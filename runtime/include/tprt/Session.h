@@ -111,9 +111,9 @@ struct SessionOptions {
   /// only some of them. Empty: all.
   std::vector<int64_t> ranks;
   CudaOptions cuda;
-  /// If not empty, where a failed run writes `flight-<rank>.json` for each rank
-  /// of this process: its last 64 collectives, with times. Costs some 100 ns a
-  /// collective.
+  /// If not empty, where a failed run, and recordFailure(), write
+  /// `flight-<rank>.json` for each rank of this process: its last 64 collectives,
+  /// with times. Costs some 100 ns a collective.
   std::string flightDirectory;
   /// Pins each rank's thread to its own cores, if there are enough; a thread
   /// that calls run() only during the call.
@@ -188,6 +188,12 @@ public:
   /// something does; empty if nothing does. All processes of the job call it.
   /// Reads each such parameter once. Throws execution errors like run().
   std::string findDivergence();
+  /// For a failure that isn't one of run(), such as the end of another process
+  /// between runs: writes what run() writes to `flightDirectory`. After a run
+  /// that has failed, and before the first run, there is nothing to write.
+  /// Returns what goes wrong, as the end of the failure's text; empty if nothing
+  /// does.
+  std::string recordFailure(const std::string &failure);
   /// Sets all parameters that programs update to their initial values. Throws
   /// an input error if one of them has none.
   void resetState();

@@ -162,6 +162,8 @@ void Session::Impl::runTeam(const RankThreads::Work &work) {
 
 /// Returns what goes wrong, for the end of the failure's text.
 std::string Session::Impl::writeFlights(const std::string &failure) {
+  if (!threads)
+    return "";
   try {
     for (const std::unique_ptr<Communicator> &communicator :
          threads->getCommunicators())
@@ -593,6 +595,10 @@ std::string Session::findDivergence() {
       found = own;
   });
   return found;
+}
+
+std::string Session::recordFailure(const std::string &failure) {
+  return impl->writeFlights(failure);
 }
 
 void Session::resetState() {
