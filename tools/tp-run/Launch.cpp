@@ -462,7 +462,7 @@ std::variant<int, Job> startProcesses(const Options &options) {
   Options ofRank = options;
   ofRank.job.emplace().worldSize = options.processes;
   const Manifest &manifest = options.artifact->getManifest();
-  chooseBackend(ofRank, manifest);
+  checkChecksums(options, chooseBackend(ofRank, manifest).first);
   checkNumProcesses(manifest, *ofRank.job);
   for (int64_t restarts = 0;; ++restarts) {
     Launcher launcher(options);

@@ -490,6 +490,9 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
+  app.add_flag("--checksum", options.checksum,
+               "with --comm=mpi: send a checksum with each message between "
+               "processes, and fail if what arrives isn't what was sent");
   app.add_option("--flight-recorder", options.flightDirectory,
                  "when a run fails, write each rank's last 64 collectives to "
                  "D/flight-RANK.json")

@@ -112,8 +112,9 @@ struct SessionOptions {
   std::vector<int64_t> ranks;
   CudaOptions cuda;
   /// If not empty, the directory to which each rank of this process writes
-  /// `flight-<rank>.json` when a run fails: its last 64 collectives, with times.
-  /// The session creates it. Costs about 100 ns per collective.
+  /// `flight-<rank>.json` when a run fails, or by recordFailure(): its last 64
+  /// collectives, with times. The session creates it. Costs about 100 ns per
+  /// collective.
   std::string flightDirectory;
   /// Pins each rank's thread to its own cores, if there are enough; a thread
   /// that calls run() only during the call.
@@ -190,6 +191,12 @@ public:
   /// processes of the job call it. Reads each such parameter once. Throws
   /// execution errors like run().
   std::string findDivergence();
+  /// For a failure that isn't one of run(), such as the end of another process
+  /// between runs: writes what run() writes to `flightDirectory`. After a run
+  /// that has failed, and before the first run, there is nothing to write.
+  /// Returns what goes wrong, as the end of the failure's text; empty if nothing
+  /// does.
+  std::string recordFailure(const std::string &failure);
   /// Sets all parameters that programs update to their initial values. Throws
   /// an input error if one of them has none.
   void resetState();

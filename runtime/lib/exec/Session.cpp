@@ -163,6 +163,8 @@ void Session::Impl::runTeam(const RankThreads::Work &work) {
 
 /// Returns what goes wrong, for the end of the failure's text.
 std::string Session::Impl::writeFlights(const std::string &failure) {
+  if (!threads)
+    return "";
   std::string problem;
   for (const std::unique_ptr<Communicator> &communicator :
        threads->getCommunicators())
@@ -603,6 +605,10 @@ std::string Session::findDivergence() {
       found = own;
   });
   return found;
+}
+
+std::string Session::recordFailure(const std::string &failure) {
+  return impl->writeFlights(failure);
 }
 
 void Session::resetState() {
