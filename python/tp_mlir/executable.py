@@ -137,6 +137,9 @@ class Executable:
         self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
         """What autograd differentiates, by the parameters that are trained, and the inputs."""
 
+    def _run_flat(self, *arguments: Any) -> tuple[_native.Array, ...]:
+        return self.bundle.weights.session.run_flat(*arguments)
+
     @property
     def captured(self) -> Captured:
         return self.sharded.captured
@@ -167,7 +170,7 @@ class Executable:
         with self.bundle.lock:
             self.bundle.weights.push(weights or {})
             try:
-                return list(map(to_tensor, self.bundle.weights.session.run_flat(inputs, self.name, blocks)))
+                return list(map(to_tensor, self._run_flat(inputs, self.name, blocks)))
             finally:
                 if is_repeated:
                     self.bundle.weights.forget_updated()
