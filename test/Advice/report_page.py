@@ -587,6 +587,7 @@ def update_screenshots(options):
     take("#parameters", "report-parameters.png")
     page.find_all("#collectives button")[0].click()
     take("#collectives", "report-collectives.png", height=860)
+    page.choose_layer(f"layers.[0–{CONFIG.n_layers - 1}].feed_forward: ")
     move = page.find_all("#layer-graph .moves")[0]
     page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
     move.click()
