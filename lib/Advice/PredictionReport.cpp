@@ -52,6 +52,23 @@ Object toJSON(const ProgramPrediction &program, ArrayRef<int64_t> classes) {
                 {"modules", std::move(modules)}};
 }
 
+Object toJSON(const ArenaUse &use) {
+  Array times, values;
+  for (const ArenaUse::Time &time : use.times)
+    times.push_back(
+        Object{{"op", time.op}, {"bytes", time.bytes}, {"fqn", time.fqn}});
+  for (const ArenaUse::Value &value : use.values)
+    values.push_back(Object{{"bytes", value.bytes},
+                            {"fqn", value.fqn},
+                            {"op", value.op},
+                            {"first", value.first},
+                            {"last", value.last}});
+  return Object{
+      {"ops", use.numOps},
+      {"times", std::move(times)},
+      {"peak", Object{{"op", use.peak}, {"values", std::move(values)}}}};
+}
+
 } // namespace
 
 const ProgramPrediction &PredictionReport::getProgram(unsigned index) const {
@@ -82,6 +99,14 @@ Object PredictionReport::toJSON() const {
                                 {"outputs", memory[index].outputs},
                                 {"arena", memory[index].arena},
                                 {"total", memory[index].getTotal()}};
+    Array timeline;
+    for (const CollectiveTimes &times :
+         prediction.getTimeline(classes.getFirst(index)))
+      timeline.push_back(Object{{"id", static_cast<int64_t>(times.id)},
+                                {"arrival", times.arrival},
+                                {"start", times.start},
+                                {"end", times.end}});
+    object["timeline"] = std::move(timeline);
     byClass.push_back(std::move(object));
   }
   for (const ProgramPrediction &program : prediction.programs)
@@ -95,11 +120,14 @@ Object PredictionReport::toJSON() const {
                                  {"seconds", *llvm::max_element(ofCollective)},
                                  {"seconds_by_class", std::move(seconds)}});
   }
-  return Object{{"machine", tp::toJSON(machine)},
+  Object result{{"machine", tp::toJSON(machine)},
                 {"seconds", prediction.getSeconds()},
                 {"by_class", std::move(byClass)},
                 {"collectives", std::move(collectives)},
                 {"programs", std::move(programs)}};
+  if (arenaUse)
+    result["arena"] = ::toJSON(*arenaUse);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

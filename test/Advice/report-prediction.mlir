@@ -16,7 +16,7 @@
 // IR: module attributes {tp.arena_bytes = 0 : i64}
 
 // 2*8*10*8 FLOPs in 1.28 ns, 896 bytes in 0.896 ns; the all-reduce in two phases of 1 us and 160 bytes at 100 GB/s.
-// EVEN: {"by_class": [{"bytes_received": 320, "bytes_touched": 896, "collective_seconds": 2.0032e-06, "compute_seconds": 1.28e-09, "flops": 1280, "memory": {"arena": 0, "inputs": 256, "outputs": 320, "parameters": 320, "total": 896}, "seconds": 2.00448e-06, "waiting_seconds": 0}]
+// EVEN: {"by_class": [{"bytes_received": 320, "bytes_touched": 896, "collective_seconds": 2.0032e-06, "compute_seconds": 1.28e-09, "flops": 1280, "memory": {"arena": 0, "inputs": 256, "outputs": 320, "parameters": 320, "total": 896}, "seconds": 2.00448e-06, "timeline": [{"arrival": 1.28e-09, "end": 2.00448e-06, "id": 0, "start": 1.28e-09}], "waiting_seconds": 0}]
 // EVEN-SAME: "collectives": [{"id": 0, "seconds": 2.0032e-06, "seconds_by_class": [2.0032e-06]}]
 // EVEN-SAME: "machine": {"device": {"elementwise": 1000000000000, "flops": {"bf16": 1000000000000
 // EVEN-SAME: "programs": [{"classes": [0], "function": "main", "modules": [{"bytes_received": 320, "bytes_touched": 896, "collective_seconds": 2.0032e-06, "compute_seconds": 1.28e-09, "flops": 1280, "fqn": "net2", "seconds": 2.00448e-06}], "ops": [{"bytes_touched": 896, "count": 1, "flops": 1280, "op": "nn.linear", "seconds": 1.28e-09}]}]
@@ -35,8 +35,8 @@
 // DLTI-NOT: "memory"
 
 // Rank 3 has one row, the others three: it waits for them.
-// UNEVEN: {"by_class": [{"bytes_received": 112,{{.*}}"seconds": 3.00122e-06, "waiting_seconds": 0}
-// UNEVEN-SAME: {"bytes_received": 144,{{.*}}"seconds": 3.00154e-06, "waiting_seconds": 6.4e-11}]
+// UNEVEN: {"by_class": [{"bytes_received": 112,{{.*}}"seconds": 3.00122e-06, "timeline": [{"arrival": {{[^]]*}}], "waiting_seconds": 0}
+// UNEVEN-SAME: {"bytes_received": 144,{{.*}}"seconds": 3.00154e-06, "timeline": [{"arrival": {{[^]]*}}], "waiting_seconds": 6.4e-11}]
 // UNEVEN-SAME: "collectives": [{"id": 0, "seconds": 3.00144e-06, "seconds_by_class": [3.00112e-06, 3.00144e-06]}]
 // UNEVEN-SAME: "programs": [{"classes": [0], "function": "f", {{.*}}}, {"classes": [1], "function": "f_0"
 

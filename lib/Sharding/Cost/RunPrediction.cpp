@@ -30,7 +30,7 @@ public:
   RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                const Machine &machine)
       : mesh(mesh), model(machine, mesh),
-        prediction{{}, RankClasses(mesh), {}, {}} {
+        prediction{{}, RankClasses(mesh), {}, {}, {}} {
     prediction.classes.splitByProgram(programs);
     for (func::FuncOp program : programs)
       addProgram(program);
@@ -134,6 +134,7 @@ private:
     RankClasses &classes = prediction.classes;
     classes.splitByPeers(peers);
     prediction.byClass.resize(classes.size());
+    prediction.timelines.resize(classes.size());
     prediction.collectives.assign(numCollectives,
                                   SmallVector<double>(classes.size(), 0));
     clock.assign(classes.size(), 0);
@@ -217,6 +218,8 @@ private:
     prediction.byClass[index].waiting += start - arrived[next[index]];
     prediction.byClass[index].collectives += cost;
     clock[index] = start + cost;
+    prediction.timelines[index].push_back(
+        {collective.id, arrived[next[index]], start, clock[index]});
     ++next[index];
     return true;
   }

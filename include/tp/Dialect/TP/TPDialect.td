@@ -40,6 +40,7 @@ def TP_Dialect : Dialect {
     | `tp.redistributions` | a function | the costs of its redistributions | `tp-partition` | `tp-report` |
     | `tp.constants` | a module | FQNs of the buffers that are constants in it, because the model's `state_dict` doesn't have them and the program doesn't write them | importers | `tp-compile`, which refuses other programs that update them |
     | `tp.arena_bytes` | a per-rank module | the size of its programs' arena | `tp-predict-memory` | `tp-report` |
+    | `tp.arena_use` | a per-rank module | what lives in the largest arena over time | `tp-predict-memory` | `tp-report` |
     | `tp.reshard` | `tp.redistribute` | the backward pass redistributes again instead of keeping the forward pass's result | `tp-apply-plan` | `tp-grad` |
     | `tp.fsdp_group` | `nn.parameter` | FQN of the module that PyTorch's `fully_shard` would be called on; FSDP gathers and reduces the parameters of a group together | `tp-apply-plan` | `tp-grad`, `tp-optimize-collectives` |
     | `tp.pass` | `nn.recompute`; with a pipeline, any op | the pass over the model in which it reads or runs: 2k is the forward pass of the step's batch k, 2k + 1 its backward pass | `tp-grad`, `tp-split-batch` | `tp-cut-stages`, which removes it from other ops than `nn.recompute`; `tp-optimize-collectives` |

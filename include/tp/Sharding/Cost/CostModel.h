@@ -124,18 +124,32 @@ struct RankPrediction {
   double getTotal() const { return compute + collectives + waiting; }
 };
 
+/// A rank's part in a collective, in seconds from the start of the run: until
+/// `arrival` it computes, until `start` it waits for the other ranks, and until
+/// `end` it communicates.
+struct CollectiveTimes {
+  size_t id; ///< index in `Prediction::collectives`
+  double arrival, start, end;
+};
+
 struct Prediction {
   SmallVector<ProgramPrediction> programs;
   /// The ranks that spend the same time in the same way.
   RankClasses classes;
   /// By class.
   SmallVector<RankPrediction> byClass;
+  /// By class: the collectives that its ranks take part in, in order. Those
+  /// that a stage of a pipeline sends take no time, and aren't listed.
+  SmallVector<SmallVector<CollectiveTimes>> timelines;
   /// Indexed by collective, in the order in which ranks issue them, then by
   /// class.
   SmallVector<SmallVector<double>> collectives;
 
   const RankPrediction &ofRank(int64_t rank) const {
     return byClass[classes.getClass(rank)];
+  }
+  ArrayRef<CollectiveTimes> getTimeline(int64_t rank) const {
+    return timelines[classes.getClass(rank)];
   }
 
   /// The seconds until the last rank has finished.
