@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import re
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -137,8 +138,9 @@ class Executable:
         self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
         """What autograd differentiates, by the parameters that are trained, and the inputs."""
 
-    def _run_flat(self, *arguments: Any) -> tuple[_native.Array, ...]:
-        return self.bundle.weights.session.run_flat(*arguments)
+    @functools.cached_property
+    def _run_flat(self) -> Callable[..., tuple[_native.Array, ...]]:
+        return self.bundle.weights.session.run_flat
 
     @property
     def captured(self) -> Captured:
