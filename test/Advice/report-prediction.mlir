@@ -35,7 +35,7 @@
 // DLTI-NOT: "memory"
 
 // Rank 3 has one row, the others three: it waits for them.
-// UNEVEN: {"by_class": [{"bytes_received": 112,{{.*}}"seconds": 3.00122e-06, "timeline": [{"arrival": {{[^]]*}}], "waiting_seconds": 0}
+// UNEVEN: "by_class": [{"bytes_received": 112,{{.*}}"seconds": 3.00122e-06, "timeline": [{"arrival": {{[^]]*}}], "waiting_seconds": 0}
 // UNEVEN-SAME: {"bytes_received": 144,{{.*}}"seconds": 3.00154e-06, "timeline": [{"arrival": {{[^]]*}}], "waiting_seconds": 6.4e-11}]
 // UNEVEN-SAME: "collectives": [{"id": 0, "seconds": 3.00144e-06, "seconds_by_class": [3.00112e-06, 3.00144e-06]}]
 // UNEVEN-SAME: "programs": [{"classes": [0], "function": "f", {{.*}}}, {"classes": [1], "function": "f_0"
