@@ -35,28 +35,27 @@ using namespace mlir::tp;
 
 namespace {
 
-/// A result that is a parameter's next value, and the parameter's tensor.
-struct Update {
-  OpResult value;
-  Value parameter;
-};
-
 /// Consecutive ops that may become one call.
 struct Sequence {
   ArrayRef<Operation *> ops;
-  SetVector<Value> inputs; ///< read; parameters that are updated are not in it
-  SmallVector<Update> updates;
-  SmallVector<OpResult> outputs;  ///< needed outside
-  SetVector<int64_t> collectives; ///< their ids
+  /// What is read, in the order of first use, and its number; without
+  /// parameters that are updated.
+  llvm::MapVector<Value, size_t> inputs;
+  /// By the tensors of parameters: the results that are their next values.
+  llvm::MapVector<Value, OpResult> updates;
+  SmallVector<OpResult> outputs; ///< needed outside
+  /// The ids of the collectives, and their numbers.
+  llvm::MapVector<int64_t, size_t> collectives;
   SmallVector<Origin> origins;
   /// Equal for sequences that one function may replace.
   std::vector<size_t> signature;
-
-  /// Where the number of `collective` is among those of the sequence.
-  int64_t getPlace(tprt::CollectiveCallOpInterface collective) const {
-    return llvm::find(collectives, collective.getId()) - collectives.begin();
-  }
 };
+
+/// The number of `key`, which is the next one if it is new.
+template <typename Key>
+size_t getNumber(llvm::MapVector<Key, size_t> &numbers, Key key) {
+  return numbers.try_emplace(key, numbers.size()).first->second;
+}
 
 /// Whether sequences clone `op`, which takes no operands, instead of taking its
 /// result.
@@ -178,11 +177,8 @@ bool Outliner::describeOperands(Operation *op, size_t begin,
       if (!isTensor(operand.getType()) ||
           isa_and_present<tprt::CollectiveStartOp>(producer))
         return false;
-      sequence.inputs.insert(operand);
       llvm::append_values(
-          signature, size_t(3),
-          size_t(llvm::find(sequence.inputs, operand) -
-                 sequence.inputs.begin()),
+          signature, size_t(3), getNumber(sequence.inputs, operand),
           size_t(nnlinalg::getInputName(operand).getAsOpaquePointer()));
     }
   }
@@ -224,15 +220,10 @@ bool Outliner::describeResults(Operation *op, size_t begin,
       continue;
     }
     Value parameter = write.getDest();
-    if (llvm::any_of(sequence.updates, [&](const Update &update) {
-          return update.parameter == parameter;
-        }))
+    if (!sequence.updates.try_emplace(parameter, result).second)
       return false;
-    sequence.inputs.insert(parameter);
     llvm::append_values(signature, size_t(5), size_t(result.getResultNumber()),
-                        size_t(llvm::find(sequence.inputs, parameter) -
-                               sequence.inputs.begin()));
-    sequence.updates.push_back({result, parameter});
+                        getNumber(sequence.inputs, parameter));
   }
   return true;
 }
@@ -246,10 +237,9 @@ std::optional<Sequence> Outliner::describe(size_t begin, size_t period) {
     if (!isPlain(op) || !describeOperands(op, begin, sequence) ||
         !describeResults(op, begin, sequence))
       return std::nullopt;
-    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op)) {
-      sequence.collectives.insert(collective.getId());
-      sequence.signature.push_back(sequence.getPlace(collective));
-    }
+    if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
+      sequence.signature.push_back(
+          getNumber(sequence.collectives, collective.getId()));
     llvm::append_range(sequence.origins, getOrigins(op));
     sequence.signature.push_back(sequence.origins.size());
   }
@@ -259,8 +249,9 @@ std::optional<Sequence> Outliner::describe(size_t begin, size_t period) {
     return !known.insert(origin.position).second;
   });
   sequence.signature.push_back(sequence.origins.size());
-  for (const Update &update : sequence.updates)
-    sequence.inputs.remove(update.parameter);
+  sequence.inputs.remove_if([&](const auto &input) {
+    return sequence.updates.contains(input.first);
+  });
   return sequence;
 }
 
@@ -295,11 +286,11 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
                             /*restrict=*/true, writable));
     return buffer;
   };
-  for (Value input : sequence.inputs)
+  for (Value input : llvm::make_first_range(sequence.inputs))
     read(input, /*writable=*/false);
   SmallVector<Value> updated;
-  for (const Update &update : sequence.updates)
-    updated.push_back(read(update.parameter, /*writable=*/true));
+  for (Value parameter : llvm::make_first_range(sequence.updates))
+    updated.push_back(read(parameter, /*writable=*/true));
 
   IRMapping constants;
   for (Operation *op : sequence.ops) {
@@ -312,7 +303,7 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
         clone->setOperand(use.getOperandNumber(), constants.lookup(use.get()));
     if (auto collective = dyn_cast<tprt::CollectiveCallOpInterface>(op))
       cast<tprt::CollectiveCallOpInterface>(clone).setId(
-          sequence.getPlace(collective));
+          sequence.collectives.lookup(collective.getId()));
   }
   for (OpResult output : sequence.outputs)
     bufferization::MaterializeInDestinationOp::create(
@@ -321,13 +312,13 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
   // Written into the tensor that was read, so that bufferization treats both as
   // one buffer.
   for (auto [update, buffer] : llvm::zip_equal(sequence.updates, updated)) {
-    Value written =
-        bufferization::MaterializeInDestinationOp::create(
-            builder, update.value.getLoc(), mapping.lookup(Value(update.value)),
-            mapping.lookup(update.parameter))
-            .getResult();
+    auto [parameter, value] = update;
+    Value written = bufferization::MaterializeInDestinationOp::create(
+                        builder, value.getLoc(), mapping.lookup(Value(value)),
+                        mapping.lookup(parameter))
+                        .getResult();
     bufferization::MaterializeInDestinationOp::create(
-        builder, update.value.getLoc(), TypeRange(), written, buffer,
+        builder, value.getLoc(), TypeRange(), written, buffer,
         /*restrict=*/true, /*writable=*/true);
   }
   func::ReturnOp::create(builder, loc);
@@ -360,14 +351,15 @@ func::FuncOp Outliner::build(const Sequence &sequence) {
 /// Replaces `sequence` by a call.
 void Outliner::call(func::FuncOp function, const Sequence &sequence) {
   // A constant may stand between the ops.
-  for (Value input : sequence.inputs)
+  SmallVector<Value> inputs(llvm::make_first_range(sequence.inputs));
+  for (Value input : inputs)
     if (Operation *producer = input.getDefiningOp(); isCloned(producer))
       producer->moveBefore(&program.getBody().front().front());
   builder.setInsertionPoint(sequence.ops.front());
   SmallVector<Value> updated, results, inits;
-  for (const Update &update : sequence.updates) {
-    updated.push_back(update.parameter);
-    results.push_back(update.value);
+  for (auto [parameter, value] : sequence.updates) {
+    updated.push_back(parameter);
+    results.push_back(value);
   }
   for (OpResult output : sequence.outputs) {
     auto type = cast<RankedTensorType>(output.getType());
@@ -379,8 +371,9 @@ void Outliner::call(func::FuncOp function, const Sequence &sequence) {
       sequence.origins, [](const Origin &origin) { return origin.fqn; });
   auto call = tprt::CallOp::create(
       builder, sequence.ops.front()->getLoc(), TypeRange(ValueRange(results)),
-      function.getName(), rank, sequence.inputs.getArrayRef(), updated, inits,
-      builder.getStrArrayAttr(origins), sequence.collectives.getArrayRef(),
+      function.getName(), rank, inputs, updated, inits,
+      builder.getStrArrayAttr(origins),
+      SmallVector<int64_t>(llvm::make_first_range(sequence.collectives)),
       DenseI64ArrayAttr(), DenseI64ArrayAttr());
   for (auto [result, value] : llvm::zip_equal(results, call.getResults()))
     result.replaceAllUsesWith(value);
