@@ -15,8 +15,9 @@ using namespace mlir;
 using namespace mlir::tp;
 using namespace mlir::tp::propagation;
 
-/// An op that would have more strategies has only those in the mesh's order,
-/// unless all are asked for.
+/// An op that would have more strategies has only those in the mesh's order and,
+/// if these are more too, those over whole mesh dimensions, unless all are asked
+/// for.
 constexpr size_t kMaxInAnyOrder = 1024;
 
 bool propagation::operator<(const State &a, const State &b) {
@@ -557,6 +558,16 @@ const Domain *StrategySpace::getDomain(
       anyOrder || reorders, reorders ? limit : std::min(limit, kMaxInAnyOrder));
   if (domain->strategies.empty() && anyOrder && !reorders)
     domain->strategies = enumerate(/*inAnyOrder=*/false, limit);
+  // The parts of a mesh dimension of many ranks have very many combinations.
+  if (domain->strategies.empty() && !reorders && limit > kMaxInAnyOrder) {
+    std::vector<SplitChoice> whole;
+    llvm::copy_if(
+        choices, std::back_inserter(whole),
+        [](const SplitChoice &choice) { return choice.axis.isWhole(); });
+    domain->strategies =
+        enumerateStrategies(*rules[rule].rule, mesh, whole, rules[rule].width,
+                            /*anyOrder=*/false, limit);
+  }
   if (rules[rule].isIdentity)
     for (Strategy &strategy : domain->strategies)
       strategy.cost = {};
