@@ -69,7 +69,7 @@ optimizer: {name: Lion}
 schedule: linear
 
 //--- maps.yaml
-# CHECK: maps.yaml:[[#@LINE+1]]:1: error: unknown key 'epochs'; keys are loss, optimizer, schedule, clip_grad_norm, accumulate, compute, checkpoint, frozen, seed
+# CHECK: maps.yaml:[[#@LINE+1]]:1: error: unknown key 'epochs'; keys are loss, optimizer, schedule, clip_grad_norm, accumulate, compute, checkpoint, keep, frozen, seed
 epochs: 3
 # CHECK: maps.yaml:[[#@LINE+1]]:1: error: loss must be a name, or a map with the key 'name', found a list
 loss: [mse]
@@ -176,6 +176,8 @@ optimizer: {name: Adam, no_decay: [norm]}
 frozen: [prj.weight]
 # CHECK-DAG: :[[#@LINE+1]]:14: error: checkpoint: pattern 'pro' matches no module: no submodule 'pro' in the root module; did you mean 'proj'?
 checkpoint: [pro]
+# CHECK-DAG: :[[#@LINE+1]]:8: error: keep: pattern 'proj.x' matches no module: 'proj' has no submodules
+keep: [proj.x]
 
 //--- weights.yaml
 # CHECK: weights.yaml:[[#@LINE+2]]:29: error: the loss has 2 weights for 6 classes
