@@ -30,7 +30,9 @@
 // TABLE-NEXT: 1.28 ns  100.0%    1.28 ns         0 ns  1.28 kFLOP     896 B       0 B      1  nn.linear
 
 // No tp-predict-memory, no memory.
-// DLTI: "machine": {"device": {"elementwise": 1000000000000,
+// DLTI: "machine": {"device": {"efficiency": {"attention": 0.3, "contraction": 0.7, "half_extent": 128, "memory": 0.8}, "elementwise": 1000000000000,
+// DLTI-SAME: "fusion": false,
+// DLTI-SAME: "overlap": 0.9}
 // DLTI-SAME: "links": [{"algorithm": "direct", "bandwidth": 400000000000, "latency": 1e-06, "name": "inner", "ranks": 2}, {"algorithm": "ring", "bandwidth": 100000000000, "latency": 1e-06, "name": "outer"}], "name": "dlti.target_system_spec"}
 // DLTI-NOT: "memory"
 
@@ -71,7 +73,8 @@ func.func @main(%x: tensor<8x8xf32> {tp.name = "x", tp.global_type = tensor<8x16
 module attributes {dlti.target_system_spec = #dlti.target_system_spec<
     "device" = #dlti.target_device_spec<
       "flops" = #dlti.map<"f64" = 1.0e12, "f32" = 1.0e12, "f16" = 1.0e12, "bf16" = 1.0e12>,
-      "elementwise" = 1.0e12, "memory_bandwidth" = 1.0e12, "memory_capacity" = 1000000000, "launch" = 0.0>,
+      "elementwise" = 1.0e12, "memory_bandwidth" = 1.0e12, "memory_capacity" = 1000000000, "launch" = 0.0,
+      "efficiency" = #dlti.map<"contraction" = 0.7, "half_extent" = 128, "attention" = 0.3, "memory" = 0.8>, "fusion" = false, "overlap" = 0.9>,
     "link.inner" = #dlti.target_device_spec<"ranks" = 2, "latency" = 1.0e-6, "bandwidth" = 4.0e11, "algorithm" = "direct">,
     "link.outer" = #dlti.target_device_spec<"latency" = 1.0e-6, "bandwidth" = 1.0e11>>} {
   tp.mesh @mesh(tp = 4)

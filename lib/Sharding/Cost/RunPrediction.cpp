@@ -5,6 +5,10 @@
 // same, and wait in each collective for ranks of the same classes. So there is
 // one clock for each class.
 //
+// On a machine with `overlap`, a rank computes while a collective that it has
+// started goes on. The collectives whose outermost link is the same follow one
+// another; each link has a clock of its own in each class.
+//
 //===----------------------------------------------------------------------===//
 
 #include "tp/Dialect/TP/Pipeline.h"
@@ -29,7 +33,7 @@ class RunPredictor {
 public:
   RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                const Machine &machine)
-      : mesh(mesh), model(machine, mesh),
+      : mesh(mesh), machine(machine), model(machine, mesh),
         prediction{{}, RankClasses(mesh), {}, {}} {
     prediction.classes.splitByProgram(programs);
     for (func::FuncOp program : programs)
@@ -65,6 +69,25 @@ private:
     size_t number = 0;
     /// The number of those that do the same, and of their peers.
     unsigned kind = 0, peers = 0;
+    /// Whether the ranks go on before it is over.
+    bool isStarted = false;
+  };
+  /// What a rank computes before it waits for a collective that it has started,
+  /// given by its index in `issued`, or before the next collective.
+  struct Stretch {
+    double seconds = 0;
+    std::optional<size_t> awaited;
+  };
+  /// Of a started collective: when it is over, and the time from which the link
+  /// was free until all ranks had arrived.
+  struct Pending {
+    double end = 0, late = 0;
+  };
+  /// Of a collective on the ranks of a class.
+  struct CollectiveCost {
+    double seconds;
+    int64_t bytes;
+    size_t link; ///< the outermost
   };
 
   void addProgram(func::FuncOp program) {
@@ -76,7 +99,8 @@ private:
       llvm::append_range(result.ranks,
                          llvm::seq<int64_t>(0, mesh.getNumRanks()));
     auto &list = issued.emplace_back();
-    auto &computed = before.emplace_back(1, 0.0);
+    auto &computed = before.emplace_back(1, SmallVector<Stretch, 1>(1));
+    DenseMap<Operation *, size_t> started;
     // Programs of one stage issue the same collectives.
     auto [first, isFirst] =
         firstIds.try_emplace(program->getAttr(kStageAttr), numCollectives);
@@ -100,18 +124,31 @@ private:
           if (!entry.isSent)
             model.splitByCost(prediction.classes, collective, result.ranks);
         }
+        if (auto start = dyn_cast<StartOp>(op->getParentOp());
+            start && machine.overlap > 0 && !transfer) {
+          entry.isStarted = true;
+          started[start] = list.size();
+        }
         list.push_back(entry);
-        computed.push_back(0);
+        computed.push_back(SmallVector<Stretch, 1>(1));
         return;
       }
-      OpWork work = getWork(op);
+      if (auto wait = dyn_cast<WaitOp>(op)) {
+        auto found = started.find(wait.getPending().getDefiningOp());
+        if (found != started.end()) {
+          computed.back().back().awaited = found->second;
+          computed.back().emplace_back();
+        }
+        return;
+      }
+      OpWork work = getWork(op, machine.fusion);
       if (work.isFree && work.elements == 0)
         return;
       Cost cost{1, work.flops, work.bytes, model.getSeconds(work)};
       result.byOp[op->getName().getStringRef()] += cost;
       result.byModule[getFqn(op)] += cost;
       result.compute += cost;
-      computed.back() += cost.seconds;
+      computed.back().back().seconds += cost.seconds;
     });
   }
 
@@ -137,6 +174,8 @@ private:
     prediction.collectives.assign(numCollectives,
                                   SmallVector<double>(classes.size(), 0));
     clock.assign(classes.size(), 0);
+    ends.resize(classes.size());
+    busy.assign(classes.size(), SmallVector<double>(machine.links.size(), 0));
     next.assign(classes.size(), 0);
     arrivals.resize(classes.size());
     costs.resize(numKinds);
@@ -165,22 +204,39 @@ private:
     }
   }
 
-  /// The seconds and the bytes of a collective on the ranks of a class.
-  std::pair<double, int64_t> getCost(const Issued &collective, unsigned index) {
+  CollectiveCost getCost(const Issued &collective, unsigned index) {
     auto &known = costs[collective.kind][index];
     if (!known) {
       int64_t rank = prediction.classes.getFirst(index);
       CollectiveOpInterface op = collective.op;
-      known = {model.getSeconds(op, rank), op.getReceivedBytes(rank, mesh)};
+      known = {model.getSeconds(op, rank), op.getReceivedBytes(rank, mesh),
+               model.getOutermostLink(op, rank)};
     }
     return *known;
   }
 
   /// Computes up to the next collective.
   void compute(unsigned index) {
-    double seconds = before[programOf[index]][next[index]];
-    clock[index] += seconds;
-    prediction.byClass[index].compute += seconds;
+    for (const Stretch &stretch : before[programOf[index]][next[index]]) {
+      clock[index] += stretch.seconds;
+      prediction.byClass[index].compute += stretch.seconds;
+      if (stretch.awaited)
+        await(index, *stretch.awaited);
+    }
+  }
+
+  /// Lets a class wait for the end of a collective that it has started. Of the
+  /// time that is left, the last is the collective's own; before it are the time
+  /// for which the other ranks were late, and that of collectives before it.
+  void await(unsigned index, size_t started) {
+    const Pending &pending = ends[index][started];
+    double left = std::max(0.0, pending.end - clock[index]);
+    double own = std::min(
+        left, getCost(issued[programOf[index]][started], index).seconds);
+    double waiting = std::min(left - own, pending.late);
+    prediction.byClass[index].collectives += left - waiting;
+    prediction.byClass[index].waiting += waiting;
+    clock[index] += left;
   }
 
   /// Takes part in the next collective of a class. Returns whether it is over.
@@ -189,7 +245,11 @@ private:
     SmallVector<double> &arrived = arrivals[index];
     if (arrived.size() == next[index]) {
       compute(index);
-      arrived.push_back(clock[index]);
+      // On the link, it follows those that were started before.
+      double free = clock[index];
+      if (machine.overlap > 0)
+        free = std::max(free, busy[index][getCost(collective, index).link]);
+      arrived.push_back(free);
     }
     ArrayRef<unsigned> waited = met[index][collective.peers];
     double start = arrived[next[index]];
@@ -212,11 +272,21 @@ private:
         start = std::max(start, arrivals[other][next[index]]);
       }
     }
-    double cost = getCost(collective, index).first;
-    prediction.collectives[collective.id][index] = cost;
-    prediction.byClass[index].waiting += start - arrived[next[index]];
-    prediction.byClass[index].collectives += cost;
-    clock[index] = start + cost;
+    CollectiveCost cost = getCost(collective, index);
+    RankPrediction &rank = prediction.byClass[index];
+    prediction.collectives[collective.id][index] = cost.seconds;
+    busy[index][cost.link] = start + cost.seconds;
+    if (collective.isStarted) {
+      ends[index].resize(next[index] + 1);
+      ends[index].back() = {start + cost.seconds, start - arrived[next[index]]};
+      double blocked = (1 - machine.overlap) * cost.seconds;
+      rank.collectives += blocked;
+      clock[index] += blocked;
+    } else {
+      rank.collectives += cost.seconds + (arrived[next[index]] - clock[index]);
+      rank.waiting += start - arrived[next[index]];
+      clock[index] = start + cost.seconds;
+    }
     ++next[index];
     return true;
   }
@@ -228,36 +298,42 @@ private:
     for (auto [index, other] : llvm::enumerate(programOf)) {
       if (other != number)
         continue;
-      auto [seconds, bytes] = getCost(collective, index);
-      slowest = std::max(slowest, seconds);
-      most = std::max(most, bytes);
+      CollectiveCost cost = getCost(collective, index);
+      slowest = std::max(slowest, cost.seconds);
+      most = std::max(most, cost.bytes);
     }
     program.collectivesByModule[collective.op.getOriginFqn()] +=
         Cost{1, 0, most, slowest};
   }
 
   MeshOp mesh;
+  const Machine &machine;
   CostModel model;
   Prediction prediction;
   size_t numCollectives = 0;
   unsigned numKinds = 0;
-  /// By program: the collectives, and the seconds of compute before each.
+  /// By program: the collectives, and what is computed before each and after
+  /// the last one.
   SmallVector<SmallVector<Issued>> issued;
-  SmallVector<SmallVector<double>> before;
+  SmallVector<SmallVector<SmallVector<Stretch, 1>>> before;
   /// By stage of a pipeline: the index of its first collective.
   DenseMap<Attribute, size_t> firstIds;
   SmallVector<Peers> peers;
   /// By class.
   SmallVector<unsigned> programOf;
   SmallVector<double> clock;
+  /// By class, then as `issued`.
+  SmallVector<SmallVector<Pending>> ends;
+  /// By class and link: when its last collective so far is over.
+  SmallVector<SmallVector<double>> busy;
   /// By class: when it has arrived at each of its collectives so far, and the
   /// one that it takes part in next.
   SmallVector<SmallVector<double>> arrivals;
   SmallVector<size_t> next;
   /// By class, then as `peers`: the classes of the peers.
   SmallVector<SmallVector<SmallVector<unsigned>>> met;
-  /// By kind of collective, then by class: seconds and bytes.
-  SmallVector<SmallVector<std::optional<std::pair<double, int64_t>>>> costs;
+  /// By kind of collective, then by class.
+  SmallVector<SmallVector<std::optional<CollectiveCost>>> costs;
   /// When a class has sent a value to another; the third is its number.
   std::map<std::tuple<unsigned, unsigned, size_t>, double> sent;
 };
