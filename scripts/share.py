@@ -63,6 +63,8 @@ class Interface:
     commands: dict[str, "Interface"] = dataclasses.field(default_factory=dict)
     uses_equals: bool = False
     """Whether `--option=value` is the usual form."""
+    tool: "Interface | None" = None
+    """The tool that a command runs, with all arguments that follow."""
 
 
 def ask(bin_folder, *arguments):
@@ -211,7 +213,7 @@ def read_argparse(bin_folder, tools):
     for heading, lines in read_sections(rest):
         for line in lines:
             name, description = re.split(r"\s{2,}", line.strip(), maxsplit=1)
-            command = Interface(f"tp-mlir {name}", description)
+            command = Interface(f"tp-mlir {name}", description, tool=tools.get(name))
             if name not in TOOLS:
                 command = read_command(bin_folder, name, tools)
             interface.commands[name] = command
@@ -391,7 +393,11 @@ def write_bash(interface):
         lines += ["    for ((j = 1; j < COMP_CWORD; j++)); do",
                   "        if [[ ${COMP_WORDS[j]} != -* ]]; then command=${COMP_WORDS[j]}; break; fi", "    done", "    case $command in"]
         for name, command in commands.items():
-            lines += [f"    {name})", *bash_cases(command, function, 8), "        return ;;"]
+            # A tool's words follow the command, and its completion is in the folder of this one.
+            cases = bash_cases(command, function, 8) if not command.tool else [
+                f'        . "${{BASH_SOURCE[0]%/*}}/{name}" && COMP_WORDS=("${{COMP_WORDS[@]:j}}") && ((COMP_CWORD -= j))',
+                f"        _{name.replace('-', '_')}"]
+            lines += [f"    {name})", *cases, "        return ;;"]
         names = " ".join(commands)
         own = " ".join(name for option in interface.options for name in option.names)
         lines += ["    '')", f"        {function}_words '{names} {own}' \"$cur\"", "        return ;;", "    esac"]
@@ -438,7 +444,7 @@ def write_zsh(interface):
     lines += ["local -a commands", f"commands=({described})", "if (( CURRENT == 2 )); then", "  _describe command commands", "  return", "fi",
               "local command=$words[2]", "shift words", "(( CURRENT-- ))", "case $command in"]
     for name, command in commands.items():
-        if name in TOOLS:
+        if command.tool:
             lines += [f"{name}) _normal ;;"]
         else:
             lines += [f"{name})", "  _arguments -S \\", *(f"    {spec} \\" for spec in zsh_specs(command)), "    '*:file:_files' ;;"]
@@ -477,7 +483,9 @@ def write_fish(interface):
         lines.append(f"complete -c {interface.name} -n __fish_use_subcommand -a {name} -d {fish_quote(command.summary.splitlines()[0])}")
     lines += fish_lines(interface, interface.name, "__fish_use_subcommand" if commands else "")
     for name, command in commands.items():
-        lines += fish_lines(command, interface.name, f"__fish_seen_subcommand_from {name}")
+        lines += fish_lines(command.tool or command, interface.name, f"__fish_seen_subcommand_from {name}")
+        if command.tool and (inner := list_commands(command.tool)):
+            lines.append(f"complete -c {interface.name} -n '__fish_seen_subcommand_from {name}' -a {fish_quote(' '.join(inner))}")
     return "\n".join(lines) + "\n"
 
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Explain.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Transforms/Utils.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -18,7 +19,10 @@ namespace {
 class JsonPrinter {
 public:
   JsonPrinter(const Program &program, raw_ostream &os)
-      : program(program), mesh(program.mesh), json(os, /*IndentSize=*/2) {}
+      : program(program), mesh(program.mesh), json(os, /*IndentSize=*/2) {
+    for (auto [index, entry] : llvm::enumerate(program.explanation.values))
+      indices[{entry.function, entry.value}] = index;
+  }
 
   void print() {
     const Explanation &explanation = program.explanation;
@@ -72,6 +76,31 @@ private:
     return func::FuncOp(program.functions[function].op).getSymName();
   }
 
+  /// The index of a value in `values`; null if it isn't listed. An op that
+  /// passes its input on as it is has no value of its own there.
+  llvm::json::Value getIndex(unsigned function, Value value) const {
+    while (true) {
+      auto found = indices.find({function, value});
+      if (found != indices.end())
+        return found->second;
+      Operation *op = value.getDefiningOp();
+      if (!isa_and_nonnull<RedistributeOp, ConstraintOp, PropagationBarrierOp>(
+              op))
+        return nullptr;
+      value = op->getOperand(0);
+    }
+  }
+
+  /// What an op reads, values that its regions capture included.
+  llvm::json::Array getOperands(unsigned function, Operation *op) const {
+    llvm::SetVector<Value> read(op->operand_begin(), op->operand_end());
+    getUsedValuesDefinedAbove(op->getRegions(), read);
+    llvm::json::Array list;
+    for (Value value : read)
+      list.push_back(getIndex(function, value));
+    return list;
+  }
+
   void printChainFields(const PlacementChain &chain) {
     json.attribute("placement", chain.placement);
     if (chain.source)
@@ -99,8 +128,10 @@ private:
     json.object([&] {
       json.attribute("function", getFunctionName(entry.function));
       json.attribute("name", printValue(entry.value));
-      if (Operation *op = entry.value.getDefiningOp())
+      if (Operation *op = entry.value.getDefiningOp()) {
         printOpFields(op);
+        json.attribute("operands", getOperands(entry.function, op));
+      }
       printType(cast<RankedTensorType>(entry.value.getType()));
       json.attribute("placements",
                      llvm::json::Array(getPlacements(entry.sharding, mesh)));
@@ -119,7 +150,13 @@ private:
     json.object([&] {
       json.attribute("function", getFunctionName(movement.function));
       json.attribute("value", printValue(movement.value));
+      json.attribute("value_index",
+                     getIndex(movement.function, movement.value));
       printOpFields(movement.op);
+      json.attribute("op_index", movement.op->getNumResults() == 0
+                                     ? llvm::json::Value(nullptr)
+                                     : getIndex(movement.function,
+                                                movement.op->getResult(0)));
       if (movement.operand)
         json.attribute("operand", *movement.operand);
       printType(movement.type);
@@ -186,6 +223,8 @@ private:
   const Program &program;
   MeshOp mesh;
   llvm::json::OStream json;
+  /// Of the values that are listed, by function and value.
+  DenseMap<std::pair<unsigned, Value>, int64_t> indices;
 };
 } // namespace
 

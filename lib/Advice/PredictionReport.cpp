@@ -52,6 +52,33 @@ Object toJSON(const ProgramPrediction &program, ArrayRef<int64_t> classes) {
                 {"modules", std::move(modules)}};
 }
 
+Array toJSON(ArrayRef<CollectiveTimes> timeline) {
+  Array result;
+  for (const CollectiveTimes &times : timeline)
+    result.push_back(Object{{"id", static_cast<int64_t>(times.id)},
+                            {"arrival", times.arrival},
+                            {"start", times.start},
+                            {"end", times.end}});
+  return result;
+}
+
+Object toJSON(const ArenaUse &use) {
+  Array times, values;
+  for (const ArenaUse::Time &time : use.times)
+    times.push_back(
+        Object{{"op", time.op}, {"bytes", time.bytes}, {"fqn", time.fqn}});
+  for (const ArenaUse::Value &value : use.values)
+    values.push_back(Object{{"bytes", value.bytes},
+                            {"fqn", value.fqn},
+                            {"op", value.op},
+                            {"first", value.first},
+                            {"last", value.last}});
+  return Object{
+      {"ops", use.numOps},
+      {"times", std::move(times)},
+      {"peak", Object{{"op", use.peak}, {"values", std::move(values)}}}};
+}
+
 } // namespace
 
 const ProgramPrediction &PredictionReport::getProgram(unsigned index) const {
@@ -65,8 +92,8 @@ Object PredictionReport::toJSON() const {
   DenseMap<const ProgramPrediction *, SmallVector<int64_t>> classesOf;
   Array programs, byClass, collectives;
   for (size_t index = 0; index < classes.size(); ++index) {
-    const RankPrediction &predicted =
-        prediction.ofRank(classes.getFirst(index));
+    int64_t rank = classes.getFirst(index);
+    const RankPrediction &predicted = prediction.ofRank(rank);
     const ProgramPrediction &program = getProgram(index);
     classesOf[&program].push_back(index);
     Object object{{"seconds", predicted.getTotal()},
@@ -82,6 +109,8 @@ Object PredictionReport::toJSON() const {
                                 {"outputs", memory[index].outputs},
                                 {"arena", memory[index].arena},
                                 {"total", memory[index].getTotal()}};
+    object["timeline"] = ::toJSON(prediction.getTimeline(rank));
+    object["overlapped"] = ::toJSON(prediction.getOverlapped(rank));
     byClass.push_back(std::move(object));
   }
   for (const ProgramPrediction &program : prediction.programs)
@@ -95,11 +124,14 @@ Object PredictionReport::toJSON() const {
                                  {"seconds", *llvm::max_element(ofCollective)},
                                  {"seconds_by_class", std::move(seconds)}});
   }
-  return Object{{"machine", tp::toJSON(machine)},
+  Object result{{"machine", tp::toJSON(machine)},
                 {"seconds", prediction.getSeconds()},
                 {"by_class", std::move(byClass)},
                 {"collectives", std::move(collectives)},
                 {"programs", std::move(programs)}};
+  if (arenaUse)
+    result["arena"] = ::toJSON(*arenaUse);
+  return result;
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,7 @@
 #ifndef TP_LIB_ADVICE_PREDICTIONREPORT_H
 #define TP_LIB_ADVICE_PREDICTIONREPORT_H
 
+#include "tp/Dialect/TP/ArenaUse.h"
 #include "tp/Sharding/Cost/CostModel.h"
 
 namespace mlir::tp {
@@ -25,6 +26,8 @@ struct PredictionReport {
   const RankClasses &classes;
   /// By class; empty if the size of the arena isn't known.
   SmallVector<RankMemory> memory;
+  /// What lives in the largest arena over time, if it is known.
+  std::optional<ArenaUse> arenaUse;
   /// The bytes that a rank of each class receives in collectives.
   SmallVector<int64_t> receivedBytes;
 

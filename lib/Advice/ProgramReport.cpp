@@ -105,8 +105,13 @@ public:
                               {"inputs", describe(inputs, "name")},
                               {"outputs", describe(outputs, "name")}};
     if (prediction) {
-      PredictionReport predicted{*machine, std::move(*prediction), *classes,
-                                 getMemory(), received};
+      PredictionReport predicted{
+          *machine,
+          std::move(*prediction),
+          *classes,
+          getMemory(),
+          ArenaUse::fromAttr(module->getAttr(kArenaUseAttr)),
+          received};
       checkCapacity(predicted);
       report["prediction"] = predicted.toJSON();
       if (table)

@@ -63,14 +63,18 @@ struct Report : tp::impl::ReportBase<Report> {
       *text += json;
     std::string page;
     if (!html.empty()) {
-      FailureOr<llvm::json::Value> explained = readExplanation(report);
-      if (failed(explained))
+      PageDetails details;
+      if (failed(read(explanation, "explanation", report, parseExplanation,
+                      details.explanation)) ||
+          failed(read(trace, "trace", report, parseTrace, details.measured)))
         return failure();
       llvm::raw_string_ostream os(page);
-      printReportPage(report, *explained, os);
-    } else if (!explanation.empty()) {
+      printReportPage(report, details, os);
+    } else if (!explanation.empty() || !trace.empty()) {
       return getOperation().emitError(
-          "the explanation '" + explanation +
+          "the " +
+          (explanation.empty() ? "trace '" + trace
+                               : "explanation '" + explanation) +
           "' is for the page, which needs the option 'html'");
     }
     if (llvm::Error error = writeFiles({{file, json}, {html, page}}))
@@ -78,22 +82,27 @@ struct Report : tp::impl::ReportBase<Report> {
     return success();
   }
 
-  /// What tp-explain has said; null if nobody asked it.
-  FailureOr<llvm::json::Value>
-  readExplanation(const llvm::json::Value &report) {
-    if (explanation.empty())
-      return llvm::json::Value(nullptr);
-    auto text = readInput(explanation);
+  /// Reads what the page shows besides the report from the file at `path`,
+  /// unless that is empty. `what` is what errors call it.
+  LogicalResult read(const std::string &path, StringRef what,
+                     const llvm::json::Value &report,
+                     function_ref<llvm::Expected<llvm::json::Value>(
+                         StringRef, const llvm::json::Value &)>
+                         parse,
+                     llvm::json::Value &result) {
+    if (path.empty())
+      return success();
+    auto text = readInput(path);
     if (!text) {
-      emitInputError(&getContext(), explanation, "explanation",
-                     text.takeError());
+      emitInputError(&getContext(), path, what, text.takeError());
       return failure();
     }
-    auto parsed = parseExplanation((*text)->getBuffer(), report);
+    auto parsed = parse((*text)->getBuffer(), report);
     if (!parsed)
-      return getOperation().emitError("explanation '" + explanation + "': ")
+      return getOperation().emitError(what + " '" + path + "': ")
              << llvm::toString(parsed.takeError());
-    return std::move(*parsed);
+    result = std::move(*parsed);
+    return success();
   }
 
   /// Where the report goes besides the file; null if nowhere.

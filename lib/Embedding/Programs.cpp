@@ -68,21 +68,27 @@ FailureOr<std::string> tp::getReport(ModuleOp module) {
   return report;
 }
 
-llvm::Expected<std::string> tp::getReportPage(StringRef report,
-                                              StringRef explanation) {
+llvm::Expected<std::string>
+tp::getReportPage(StringRef report, StringRef explanation, StringRef trace) {
   llvm::Expected<llvm::json::Value> data = llvm::json::parse(report);
   if (!data)
     return data.takeError();
-  llvm::json::Value explained = nullptr;
+  PageDetails details;
   if (!explanation.empty()) {
     auto parsed = parseExplanation(explanation, *data);
     if (!parsed)
       return parsed.takeError();
-    explained = std::move(*parsed);
+    details.explanation = std::move(*parsed);
+  }
+  if (!trace.empty()) {
+    auto parsed = parseTrace(trace, *data);
+    if (!parsed)
+      return parsed.takeError();
+    details.measured = std::move(*parsed);
   }
   std::string page;
   llvm::raw_string_ostream os(page);
-  printReportPage(*data, explained, os);
+  printReportPage(*data, details, os);
   return page;
 }
 

@@ -62,7 +62,7 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());
   pm.addPass(createReport({options.report, options.html, options.explanation,
-                           options.machine, options.table}));
+                           options.trace, options.machine, options.table}));
 }
 
 void tp::registerDialects(DialectRegistry &registry) {

@@ -83,10 +83,12 @@ public:
                 "modules that begin the stages";
     if (blocks.size() < numStages)
       return emitError(pipeline.splitLoc)
-             << "the model's lists have " << blocks.size()
-             << (blocks.size() == 1 ? " module" : " modules") << ", fewer than "
-             << numStages << " stages ("
-             << "'" << blocks.front().getFqn() << "' is the first)";
+             << "the model can be cut into at most " << blocks.size()
+             << (blocks.size() == 1 ? " stage" : " stages")
+             << ", one for each module of its lists ('"
+             << blocks.front().getFqn() << "', …), and the pipeline has "
+             << numStages
+             << "; use fewer stages, or name the modules that begin them";
     measure(*machine);
     int64_t maxBytes = std::numeric_limits<int64_t>::max();
     if (pipeline.machine)
@@ -94,12 +96,13 @@ public:
     auto begins = balance(loads, numStages, maxBytes);
     if (!begins)
       return emitError(pipeline.splitLoc)
-             << "no cut between the model's modules makes the parameters of "
-                "each stage fit into the memory of '"
-             << pipeline.machine->text << "', " << machine->memoryCapacity
-             << " bytes for the " << pipeline.stagesPerRank
+             << "no cut between the model's modules gives each stage at most "
+             << maxBytes
+             << " bytes of parameters, its share of the memory of a rank of '"
+             << pipeline.machine->text << "' (" << machine->memoryCapacity
+             << " bytes, " << pipeline.stagesPerRank
              << (pipeline.stagesPerRank == 1 ? " stage" : " stages")
-             << " of a rank; use more ranks";
+             << " per rank); use more ranks";
     for (size_t begin : *begins) {
       plan.stages.push_back(blocks[begin]);
       pipeline.split.push_back(

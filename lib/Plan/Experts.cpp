@@ -37,7 +37,10 @@ LogicalResult plan::checkExperts(ModuleOp model, CheckedPlan &plan) {
       InFlightDiagnostic error = emitError(experts.loc)
                                  << "the " << axis.size << " ranks of '"
                                  << axis.name << "' don't divide the " << count
-                                 << " " << what;
+                                 << " " << what
+                                 << "; expert_parallel needs a mesh dimension "
+                                    "whose size divides the experts and the "
+                                    "tokens";
       error.attachNote(product.getLoc()) << "the experts are here";
       return false;
     };
@@ -51,8 +54,8 @@ LogicalResult plan::checkExperts(ModuleOp model, CheckedPlan &plan) {
   });
   if (!hasExperts)
     return emitError(experts.loc)
-           << "the model has no experts: none of its ops is "
-              "'nn.grouped_matmul', which experts of transformers with "
-              "experts_implementation='grouped_mm' become";
+           << "the model has no experts that can be split: it has no "
+              "'nn.grouped_matmul'; import a transformers model with "
+              "experts_implementation='grouped_mm'";
   return failure(result.wasInterrupted());
 }

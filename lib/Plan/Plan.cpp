@@ -10,6 +10,7 @@
 #include "Styles/Styles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/TP/Elements.h"
+#include "tp/Dialect/TP/Fsdp.h"
 #include "tp/Dialect/TP/Reductions.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
@@ -36,13 +37,21 @@ SmallVector<AxisPlacement> CheckedPlan::getPlacements(StringAttr fqn) const {
 int64_t CheckedPlan::getBytesPerRank(ParameterOpInterface parameter) const {
   RankedTensorType type = parameter.getType();
   SmallVector<int64_t> shape(type.getShape());
-  for (const AxisPlacement &over : getPlacements(parameter.getFqnAttr())) {
-    if (!over.placement.isShard())
-      continue;
-    int64_t &size = shape[over.placement.dim];
-    for (unsigned axis : over.axes)
-      size = llvm::divideCeil(size, file.mesh[axis].size);
-  }
+  auto split = [&](int64_t dim, unsigned axis) {
+    shape[dim] = llvm::divideCeil(shape[dim], file.mesh[axis].size);
+  };
+  for (const AxisPlacement &over : getPlacements(parameter.getFqnAttr()))
+    if (over.placement.isShard())
+      for (unsigned axis : over.axes)
+        split(over.placement.dim, axis);
+  bool hasExperts = expertParameters.contains(parameter.getFqnAttr());
+  if (hasExperts)
+    split(0, file.experts->axis);
+  if (!shape.empty() && !parameter->hasAttr(kBufferAttr))
+    for (const DataAxis &data : file.data)
+      if (data.style == DataAxis::FSDP &&
+          !(hasExperts && data.axis == file.experts->axis))
+        split(0, data.axis);
   return getTensorBytes(type.clone(shape));
 }
 

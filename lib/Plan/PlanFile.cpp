@@ -95,29 +95,30 @@ private:
   void readExpertParallel(const YamlValue &value) {
     if (!value.isMap() || value.items.empty())
       return reportValue(value, "expert_parallel must map a mesh dimension to "
-                                "all_to_all");
-    forEachAxis(
-        value, [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
-          if (plan.experts)
-            return report(loc, "expert_parallel splits the experts "
-                               "over one mesh dimension, and '" +
-                                   plan.mesh[plan.experts->axis].name +
-                                   "' is given, too");
-          if (field.text != "all_to_all" || !field.isScalar())
-            return reportValue(field, "the method of expert_parallel "
-                                      "must be all_to_all");
-          plan.experts = ExpertAxis{axis, loc};
-          // The batch is split over the mesh dimension, too.
-          for (const DataAxis &data : plan.data)
-            if (data.axis != axis)
-              return report(loc, "expert_parallel with data_parallel over "
-                                 "another mesh dimension, '" +
-                                     plan.mesh[data.axis].name +
-                                     "', isn't supported; split the batch over "
-                                     "that of the experts alone");
-          if (plan.data.empty())
-            addDataAxis({axis, DataAxis::DDP, loc});
-        });
+                                "all_to_all, such as {ep: all_to_all}");
+    forEachAxis(value, [&](unsigned axis, FileLineColLoc loc,
+                           const YamlValue &field) {
+      if (plan.experts)
+        return report(loc, "expert_parallel takes one mesh dimension, and "
+                           "this is the second after '" +
+                               plan.mesh[plan.experts->axis].name + "'");
+      if (field.text != "all_to_all" || !field.isScalar())
+        return reportValue(field, "the method of expert_parallel "
+                                  "must be all_to_all");
+      plan.experts = ExpertAxis{axis, loc};
+      // The batch is split over the mesh dimension, too.
+      for (const DataAxis &data : plan.data)
+        if (data.axis != axis)
+          return report(loc, "expert_parallel over '" + plan.mesh[axis].name +
+                                 "' and data_parallel over '" +
+                                 plan.mesh[data.axis].name +
+                                 "' can't be combined; use data_parallel "
+                                 "over '" +
+                                 plan.mesh[axis].name +
+                                 "' only, or leave it out");
+      if (plan.data.empty())
+        addDataAxis({axis, DataAxis::DDP, loc});
+    });
   }
 
   /// Calls read(mesh dimension, location of its name, field) for each field of
@@ -240,8 +241,9 @@ private:
 
   void readBatch(const YamlValue &value, FileLineColLoc loc) {
     if (plan.data.empty() && !failed)
-      return report(loc, "batch says what data_parallel splits, and the plan "
-                         "has no data_parallel");
+      return report(loc, "batch names the dimension that data_parallel or "
+                         "expert_parallel splits, and the plan has neither; "
+                         "add one of them, or remove batch");
     if (!value.isMap() || value.items.empty())
       return reportValue(value,
                          "batch must map inputs to the dimension that is "

@@ -66,13 +66,13 @@ ArrayRef<KeySpec> plan::getPlanKeys() {
              {"additionalProperties",
               getNamedSchema(getDataKeys(), /*nameKey=*/"style")}}),
          "a map of mesh dimensions to ddp or fsdp, which split the batch"});
-    keys.push_back(
-        {"batch",
-         ValueType(json::Object{
-             {"type", "object"},
-             {"minProperties", 1},
-             {"additionalProperties", ValueType::integer().toSchema()}}),
-         "a map of inputs to the dimension that data_parallel splits"});
+    keys.push_back({"batch",
+                    ValueType(json::Object{{"type", "object"},
+                                           {"minProperties", 1},
+                                           {"additionalProperties",
+                                            ValueType::integer().toSchema()}}),
+                    "a map of inputs to the dimension that data_parallel and "
+                    "expert_parallel split"});
     keys.push_back(
         {"context_parallel",
          ValueType(json::Object{
@@ -160,7 +160,8 @@ ArrayRef<KeySpec> plan::getPipelineKeys() {
            {ValueType::oneOf({"auto"}).toSchema(),
             ValueType::list(ValueType::text(), /*minItems=*/1).toSchema()})),
        "the FQNs of the modules that begin the stages after the first, in the "
-       "order in which the model runs them; auto: stages of equal time",
+       "order in which the model runs them; or auto, for stages of about equal "
+       "predicted time",
        KeySpec::Required},
       {"schedule", ValueType::name(kPipelineSchedules),
        "the order of the microbatches' passes; 1F1B by default"},
@@ -168,8 +169,8 @@ ArrayRef<KeySpec> plan::getPipelineKeys() {
        "with split: auto, the number of stages that each rank runs; by default "
        "2 with Interleaved1F1B and 1 with others"},
       {"machine", ValueType::text(),
-       "with split: auto, the machine whose times are balanced, a preset or "
-       "the path of a description; cpu by default"},
+       "with split: auto, the machine for which the stages' times are "
+       "predicted: a preset or the path of a description; cpu by default"},
       {"microbatches", ValueType::integer(1, kMaxMicrobatches),
        "the number of microbatches, each as large as the model's batch; 1 by "
        "default"},

@@ -31,8 +31,8 @@ void StagesReader::read(const YamlValue &value) {
     if (fields[key] && fields["split"] && !pipeline.isAuto)
       report(fields.getKeyLoc(key),
              "'" + key +
-                 "' is for split: auto; a list of modules says what "
-                 "the stages are");
+                 "' needs split: auto, and split is a list of modules; "
+                 "remove one of them");
   if (const YamlValue *count = fields["stages_per_rank"])
     readStagesPerRank(*count);
   if (const YamlValue *machine = fields["machine"]) {
@@ -88,14 +88,14 @@ void StagesReader::countStages(const YamlValue &split) {
   }
   int64_t least = requiresSeveralStages(pipeline.schedule) ? 2 : 1;
   if (numStages % numRanks != 0 || numStages < least * numRanks)
-    report(split.loc, "split must have " + Twine(least * numRanks - 1) +
-                          (least * numRanks == 2 ? " module" : " modules") +
-                          " for " + Twine(least) +
-                          (least == 1 ? " stage" : " stages") +
-                          " on each of the " + Twine(numRanks) + " ranks of '" +
-                          name + "', and " + Twine(numRanks) +
-                          " more for each further stage per rank, found " +
-                          Twine(numStages - 1));
+    report(split.loc, "split has " + Twine(numStages - 1) +
+                          (numStages == 2 ? " module" : " modules") +
+                          ", which make " + Twine(numStages) + " stages; " +
+                          stringifyPipelineSchedule(pipeline.schedule) +
+                          " needs a multiple of " + Twine(numRanks) +
+                          " stages, at least " + Twine(least * numRanks) +
+                          ", for the " + Twine(numRanks) + " ranks of '" +
+                          name + "'");
   else
     pipeline.stagesPerRank = numStages / numRanks;
 }
@@ -107,10 +107,10 @@ void StagesReader::readStagesPerRank(const YamlValue &value) {
                                   Twine(kMaxStagesPerRank));
   StringRef schedule = stringifyPipelineSchedule(pipeline.schedule);
   if (*count > 1 && !allowsSeveralStages(pipeline.schedule))
-    return report(value.loc, schedule + " runs one stage on each rank, found " +
+    return report(value.loc, schedule + " allows one stage per rank, found " +
                                  Twine(*count) +
-                                 "; Interleaved1F1B and InterleavedZeroBubble "
-                                 "run several");
+                                 "; use Interleaved1F1B or "
+                                 "InterleavedZeroBubble for several");
   if (*count == 1 && requiresSeveralStages(pipeline.schedule))
     return report(value.loc, schedule + " needs at least 2 stages per rank, "
                                         "found 1; 1F1B runs one");
@@ -126,9 +126,9 @@ void StagesReader::readMicrobatches(const YamlValue &value) {
   if (pipeline.stagesPerRank > 1 && numRanks >= 2 &&
       !getRoundSize(*count, numRanks))
     report(value.loc,
-           "with several stages per rank, microbatches run in rounds of equal "
-           "size: " +
-               Twine(*count) + " microbatches on " + Twine(numRanks) +
-               " ranks must be a multiple of " + Twine(*count / numRanks) +
-               "; a multiple of " + Twine(numRanks) + " always is");
+           Twine(*count) + " microbatches on " + Twine(numRanks) +
+               " ranks can't run in " + Twine(*count / numRanks) +
+               " rounds of equal size, which several stages per rank need; use "
+               "a multiple of " +
+               Twine(numRanks));
 }

@@ -9,11 +9,12 @@ using namespace mlir;
 using namespace mlir::tp;
 
 DictionaryAttr tp::getMeaning(CollectiveOpInterface op) {
-  NamedAttrList attrs;
+  NamedAttrList attrs(op->getDiscardableAttrDictionary());
   if (auto all =
           dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute()))
-    attrs.assign(all.getValue());
-  for (StringRef origin : {"fqn", "reason", "bytes"})
+    attrs.append(all.begin(), all.end());
+  for (StringRef origin : {StringRef("fqn"), StringRef("reason"),
+                           StringRef("bytes"), StringRef(kFqnAttr)})
     attrs.erase(origin);
   return attrs.getDictionary(op.getContext());
 }

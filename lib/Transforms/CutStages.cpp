@@ -259,8 +259,9 @@ struct CutStages : tp::impl::CutStagesBase<CutStages> {
         if (own.empty()) {
           program.erase();
           return whole.emitError()
-                 << "no rank that runs this program is in stage " << index
-                 << "; a pipeline's mesh dimension can't split values";
+                 << "no rank that runs this program is at index " << index
+                 << " of '" << axis.getName()
+                 << "'; a pipeline's mesh dimension can't split values";
         }
         program->setAttr(kRanksAttr, b.getDenseI64ArrayAttr(own));
         program->setAttr(kStageAttr, b.getI64IntegerAttr(index));

@@ -15,6 +15,7 @@
 
 #include "tp/Dialect/NN/Expressions.h"
 #include "tp/Dialect/NN/NNExperts.h"
+#include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Transforms/ExpertDispatch.h"
 #include "tp/Transforms/Utils.h"
 
@@ -80,6 +81,39 @@ static bool areSame(Value bounds, Value other) {
   return a && b && a->getNumOperands() == 2 && b->getNumOperands() == 2 &&
          a->getOperand(1) == b->getOperand(1) &&
          isConstant(a->getOperand(0), 0) && isConstant(b->getOperand(0), 0);
+}
+
+/// Whether elements of `value` are sums of booleans, as a histogram's are.
+static bool isCount(Value value) {
+  auto stripCasts = [](Value value) {
+    while (auto cast = value.getDefiningOp<CastOp>())
+      value = cast.getInput();
+    return value;
+  };
+  auto sum = stripCasts(value).getDefiningOp<ReduceOp>();
+  return sum && sum.getKind() == ReduceKind::Sum &&
+         isBool(stripCasts(sum.getInput()));
+}
+
+/// Whether bounds are known to begin at 0 and to ascend: a zero before constants
+/// or before a cumulative sum of counts.
+static bool areAscending(Value bounds) {
+  auto concat = bounds.getDefiningOp<ConcatOp>();
+  if (!concat || concat->getNumOperands() != 2 ||
+      !isConstant(concat->getOperand(0), 0) ||
+      shapeOf(concat->getOperand(0))[0] != 1)
+    return false;
+  Value ends = concat->getOperand(1);
+  if (auto sum = ends.getDefiningOp<CumSumOp>())
+    return isCount(sum.getInput());
+  auto constant = ends.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue())
+                           : DenseIntElementsAttr();
+  if (!elements)
+    return false;
+  auto numbers = llvm::map_to_vector(
+      elements, [](const APInt &number) { return number.getSExtValue(); });
+  return llvm::is_sorted(numbers) && numbers.front() >= 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,9 +202,16 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
   auto sort = quotient ? quotient.getLhs().getDefiningOp<SortOp>() : SortOp();
   int64_t numRows = shapeOf(rows)[0], numTokens = shapeOf(rows.getInput())[0];
   if (shapeOf(first.getWeight())[0] % numParts || numTokens % numParts) {
-    emit(first) << numParts << " parts don't divide "
-                << shapeOf(first.getWeight())[0] << " experts and " << numTokens
-                << " tokens";
+    emit(first) << "the " << numParts
+                << " ranks of the mesh dimension must divide both the "
+                << shapeOf(first.getWeight())[0] << " experts and the "
+                << numTokens << " tokens";
+    return failure();
+  }
+  if (!areAscending(first.getBounds())) {
+    emit(first)
+        << "their bounds aren't a 0 before a cumulative sum of how many "
+           "rows each expert has";
     return failure();
   }
   if (!sort || quotient.getLhs() != sort.getIndices() || numTokens == 0 ||
@@ -192,7 +233,9 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
     if (select && select.getDim() == 0) {
       if (mixture.unsorted ||
           !isInverse(stripWrap(select.getIndex()), sort.getIndices())) {
-        emit(&op) << "their rows aren't brought back to the tokens' order";
+        emit(&op) << "'nn.index_select' doesn't bring the rows back to the "
+                     "order of the tokens: its index isn't the inverse of the "
+                     "sort";
         return failure();
       }
       mixture.unsorted = select;
@@ -211,7 +254,8 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
   for (Value value : sorted)
     for (Operation *user : value.getUsers())
       if (user->getBlock() != block) {
-        emit(user) << "another region uses their rows";
+        emit(user) << "an op in another region uses their rows; only ops in "
+                      "the block of the experts may";
         return failure();
       }
   ReshapeOp byToken;
@@ -223,7 +267,8 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
   if (!sum || sum.getKind() != ReduceKind::Sum || sum.getKeepdim() ||
       sum.getDims() != ArrayRef<int64_t>{1} || rankOf(byToken) != 3 ||
       shapeOf(byToken)[0] != numTokens || rankOf(sum) != 2) {
-    emit(first) << "the rows of each token aren't added";
+    emit(first) << "no 'nn.reshape' and sum over dimension 1 add the rows of "
+                   "each token";
     return failure();
   }
   return mixture;
@@ -238,6 +283,7 @@ public:
         numGroups(shapeOf(mixture.bounds)[0] - 1) {}
 
   void rewrite() {
+    Operation *before = mixture.unsorted->getPrevNode();
     Value tokens = mixture.rows.getInput();
     buildSlots();
     auto slotted = RankedTensorType::get(
@@ -251,15 +297,20 @@ public:
     own = reshape(b, own, {numParts, numRows, shapeOf(own)[1]});
     Value result = mixture.result.getResult();
     result.replaceAllUsesWith(CombineOp::create(b, typeOf(result), own, slots));
+    // In a pipeline, the new ops are in the stage of the rows.
+    if (Attribute stage = mixture.rows->getAttr(tp::kStageAttr))
+      for (Operation *op = before->getNextNode(); op != mixture.unsorted;
+           op = op->getNextNode())
+        op->setAttr(tp::kStageAttr, stage);
   }
 
 private:
-  /// `bounds` at `offset` and each `step` of the experts of a part.
-  Value getBounds(Value bounds, int64_t offset, int64_t count) {
+  /// For each part, the first `count` of the bounds of its experts.
+  Value getBounds(Value bounds, int64_t count) {
     SmallVector<int64_t> places;
     for (int64_t part = 0; part < numParts; ++part)
       for (int64_t i = 0; i < count; ++i)
-        places.push_back(part * (numGroups / numParts) + offset + i);
+        places.push_back(part * (numGroups / numParts) + i);
     int64_t size = places.size();
     auto type = RankedTensorType::get({size}, b.getI64Type());
     Value index =
@@ -269,12 +320,20 @@ private:
   }
 
   /// Slot s of a part has row begin + s of the sorted rows, if this is before
-  /// the part's end.
+  /// the next part's begin. The last part also has the rows of no expert, so
+  /// that each row has a slot: a product makes them 0, and what follows may not.
   void buildSlots() {
     Type i64 = b.getI64Type();
     int64_t numOwn = numGroups / numParts;
     Value bounds = castTo(b, mixture.bounds, i64);
-    Value begins = getBounds(bounds, 0, 1), ends = getBounds(bounds, numOwn, 1);
+    Value begins = getBounds(bounds, 1);
+    Value ends = filled(b, RankedTensorType::get({1, 1}, i64), numRows);
+    if (numParts > 1) {
+      auto type = RankedTensorType::get({numParts - 1, 1}, i64);
+      Value next = SliceOp::create(b, type, begins, /*dim=*/0, /*start=*/1,
+                                   /*step=*/1);
+      ends = ConcatOp::create(b, ValueRange{next, ends}, 0);
+    }
     Value place = add(b, begins, iota(b, {1, numRows}, 1, i64));
     Value isUsed = compare(b, ComparePredicate::LT, place, ends);
     place = select(b, isUsed, place, integer(b, i64, 0));
@@ -283,7 +342,7 @@ private:
         b, castTo(b, mixture.rows.getIndex(), i64), places, 0);
     slots = select(b, isUsed, reshape(b, tokens, {numParts, numRows}),
                    integer(b, i64, -1));
-    ownBounds = castTo(b, sub(b, getBounds(bounds, 0, numOwn + 1), begins),
+    ownBounds = castTo(b, sub(b, getBounds(bounds, numOwn + 1), begins),
                        elementOf(mixture.bounds));
   }
 
@@ -339,6 +398,24 @@ private:
   DenseMap<Value, Value> moved;
 };
 
+/// Finds the blocks with products whose bounds have one dimension. Those of
+/// modules in such a block aren't among them: they become a part of it.
+void findBlocks(Block &block, SmallVector<Block *> &found) {
+  bool hasProducts =
+      llvm::any_of(block.getOps<GroupedMatmulOp>(), [](GroupedMatmulOp op) {
+        return rankOf(op.getBounds()) == 1;
+      });
+  if (hasProducts)
+    found.push_back(&block);
+  for (Operation &op : block) {
+    if (hasProducts && isa<tp::ModuleOpInterface>(op))
+      continue;
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        findBlocks(inner, found);
+  }
+}
+
 void eraseDead(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -349,15 +426,12 @@ void eraseDead(Block &block) {
 
 LogicalResult tp::dispatchExperts(mlir::ModuleOp model, int64_t numParts) {
   SmallVector<Block *> blocks;
-  model.walk([&](GroupedMatmulOp product) {
-    if (!llvm::is_contained(blocks, product->getBlock()))
-      blocks.push_back(product->getBlock());
-  });
+  findBlocks(*model.getBody(), blocks);
   for (Block *block : blocks) {
-    for (auto inner :
-         llvm::make_early_inc_range(block->getOps<ModuleOpInterface>()))
-      inlineModules(inner);
+    for (auto inner : llvm::to_vector(block->getOps<ModuleOpInterface>()))
+      inlineModule(inner);
     for (;;) {
+      eraseDead(*block);
       auto products = block->getOps<GroupedMatmulOp>();
       auto first = llvm::find_if(products, [](GroupedMatmulOp product) {
         return rankOf(product.getBounds()) == 1;
@@ -368,7 +442,6 @@ LogicalResult tp::dispatchExperts(mlir::ModuleOp model, int64_t numParts) {
       if (failed(mixture))
         return failure();
       Dispatcher(*mixture, numParts).rewrite();
-      eraseDead(*block);
     }
   }
   return success();

@@ -15,7 +15,8 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
-static void inlineModule(ModuleOpInterface module) {
+/// The modules in `module` have been inlined.
+static void moveBody(ModuleOpInterface module) {
   StringAttr fqn = module.getFqnAttr();
   Block *body = module.getBodyBlock();
   for (Operation &op : body->without_terminator())
@@ -72,10 +73,16 @@ void tp::shareParameters(Block &block, bool onlyFsdp) {
       shareGathers(parameter);
 }
 
-void tp::inlineModules(Operation *root) {
+void tp::inlineModule(ModuleOpInterface module) {
   // Post-order: the innermost module names its ops first.
+  module->walk<WalkOrder::PostOrder>(
+      [](ModuleOpInterface inner) { moveBody(inner); });
+}
+
+void tp::inlineModules(Operation *root) {
+  assert(!isa<ModuleOpInterface>(root) && "the root would be erased");
   root->walk<WalkOrder::PostOrder>(
-      [](ModuleOpInterface module) { inlineModule(module); });
+      [](ModuleOpInterface module) { moveBody(module); });
   root->walk([](FunctionOpInterface function) {
     if (!function.isExternal())
       shareParameters(function.getFunctionBody().front(), /*onlyFsdp=*/true);

@@ -241,12 +241,13 @@ static void writePipeline(const plan::CheckedPlan &plan, ModuleOp model) {
 FailureOr<WrittenPlan> tp::writePlan(const plan::CheckedPlan &plan,
                                      ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
+  // First, while the modules that begin stages are there.
+  if (plan.file.pipeline)
+    writePipeline(plan, model);
   if (plan.file.experts &&
       failed(
           dispatchExperts(model, plan.file.mesh[plan.file.experts->axis].size)))
     return failure();
-  if (plan.file.pipeline)
-    writePipeline(plan, model);
   if (!plan.file.data.empty() || plan.file.context)
     applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());
   return written;

@@ -161,13 +161,14 @@ void mlir::tp::python::bindPrograms(nb::module_ &module) {
           "target"_a = "", "name"_a = "main");
   module.def(
       "report_page",
-      [](const std::string &report, const std::string &explanation) {
-        auto page = mlir::tp::getReportPage(report, explanation);
+      [](const std::string &report, const std::string &explanation,
+         const std::string &trace) {
+        auto page = mlir::tp::getReportPage(report, explanation, trace);
         if (!page)
           throw InputError(llvm::toString(page.takeError()));
         return *page;
       },
-      "report"_a, "explanation"_a = "", Released());
+      "report"_a, "explanation"_a = "", "trace"_a = "", Released());
   module.def("compile_programs", &compilePrograms, "programs"_a, "path"_a,
              nb::kw_only(), "cpu"_a = "native", "opt_level"_a = 3,
              "target"_a = "");

@@ -73,6 +73,11 @@ class Found(unittest.TestCase):
                 self.assertLessEqual(whole.seconds, plan.seconds)
         self.check(plan, torch.zeros(4, 2, dtype=torch.int64))
 
+    def test_modules_without_values(self):
+        plan = tp.auto_plan(make(), {"tp": 2}, example_inputs=IDS)
+        for ids in IDS, IDS.to("meta"):
+            self.assertEqual(tp.auto_plan(make().to("meta"), {"tp": 2}, example_inputs=ids).text, plan.text)
+
     def test_number_of_ranks(self):
         ids = (torch.arange(256) % 512).reshape(4, 64)
         plan = tp.auto_plan(make(), 4, example_inputs={"ids": ids})

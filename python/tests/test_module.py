@@ -456,9 +456,44 @@ class BadInput(unittest.TestCase):
         self.assertEqual([pathlib.Path(warning.filename).name for warning in found], ["test_module.py"])
 
     def test_devices(self):
-        self.check(tp.InputError, "parameter 'up.weight' of MLP has no data: it is on the device 'meta'",
+        self.check(tp.InputError, "parameter 'up.weight' of MLP has no values, because it is on the device 'meta'",
                    parallelize(make(MLP).to("meta")), X)
-        self.check(tp.InputError, r"input .* has no data", parallelize(make(MLP)), X.to("meta"))
+        self.check(tp.InputError, r"input .* has no values", parallelize(make(MLP)), X.to("meta"))
+
+    def test_modules_without_values(self):
+        class Rotary(MLP):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("frequencies", torch.linspace(0, 1, 8), persistent=False)
+
+            def forward(self, x):
+                return super().forward(x * self.frequencies.cos())
+
+        for kind in MLP, Rotary:
+            for x in X, X.to("meta"):
+                reference = make(kind)
+                with torch.device("meta"):
+                    module = kind().eval()
+                parallelize(module, example_inputs=x)
+                self.assertEqual(module.report.count(), {"all_reduce": 1})
+                module.prove()
+                self.assertIn("all_reduce over {tp}", str(module.explain("down")))
+                with self.assertRaisesRegex(tp.WeightError, "'(up.weight|frequencies)' has no values") as caught:
+                    module(X)
+                self.assertIn(caught.exception.fqn, ("up.weight", "frequencies"))
+                module.load_state_dict(reference.state_dict(), assign=True)
+                if kind is Rotary:
+                    with self.assertRaisesRegex(tp.WeightError, "'frequencies' has no values"):
+                        module(X)
+                    module.frequencies = reference.frequencies
+                torch.testing.assert_close(module(X), reference(X))
+                with torch.no_grad():
+                    expected = reference(X) + 1
+                    module.down.bias.add_(1)
+                    torch.testing.assert_close(module(X), expected)
+        model = kind().to("meta")
+        with self.assertRaisesRegex(tp.WeightError, "has no values"):
+            tp.train_step(parallelize(model), loss="mse", optimizer=torch.optim.SGD(model.parameters(), lr=0.1))(X, target=X)
 
     def test_modules_that_cannot_be_exported(self):
         class Branches(MLP):
@@ -523,7 +558,7 @@ class BadInput(unittest.TestCase):
         check(tp.CaptureError, Wrong, {"1.up": "colwise"}, None, "1", ".view(4, 3, 4)")
         check(tp.CaptureError, Unknown, {"1.up": "colwise"}, None, "1", "torch.linalg.eigvalsh")
         with self.assertRaises(tp.WeightError) as caught:
-            parallelize(make(MLP).to("meta"), example_inputs=X)
+            parallelize(make(MLP).to("meta"))(X)
         self.assertEqual(caught.exception.fqn, "up.weight")
         with self.assertRaises(tp.MeshError) as caught:
             tp.parallelize_module(make(MLP), {"dp": 2, "tp": 2}, PLAN)

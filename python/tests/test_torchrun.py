@@ -83,5 +83,17 @@ class Failures(unittest.TestCase):
                                        "exchange data: .*imed out.*; no answer from rank 1 within 2 s; the timeout of the process group is 4 s")
 
 
+class Exit(unittest.TestCase):
+    def test_gloos_threads_end_before_python(self):
+        """Else they abort the process if they free a tensor while Python ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            processes = start("exiting_ranks.py", folder, size=2)
+            self.assertEqual([process.wait(150) for process in processes], [0, 0])
+            for rank in range(2):
+                before, after, end = eval(pathlib.Path(folder, str(rank)).read_text())
+                self.assertGreater(after, before)
+                self.assertEqual(end, before)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -221,10 +221,11 @@ def compile_programs(
     """Compiles several per-rank programs, such as those for several lengths, to one artifact, in which they share their
     parameters. Returns the warnings."""
 
-def report_page(report: str, explanation: str = "") -> str:
-    """The page that shows a report, HTML; `explanation`: JSON of tp-explain about the same program (docs/Report.md).
+def report_page(report: str, explanation: str = "", trace: str = "") -> str:
+    """The page that shows a report, HTML; `explanation`: JSON of tp-explain about the same program, `trace`: JSON of
+    tp-run's trace of it (docs/Report.md).
 
-    :raises InputError: one of them isn't what the compiler writes, or they are of different meshes."""
+    :raises InputError: one of them isn't what the compiler or tp-run writes, or they are of different programs."""
 
 # ---- The runtime
 

@@ -26,7 +26,8 @@ _VALUE = re.compile(r"[\w./:+-]+")
 
 def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_inputs: Any, memory_limit: str | int | None = None,
               machine: str = "cpu", train: Mapping[str, Any] | None = None, alternatives: int = 5) -> AutoPlan:
-    """The fastest plan of those that are tried, by predicted time, whose ranks have enough memory. The module isn't changed.
+    """The fastest plan of those that are tried, by predicted time, whose ranks have enough memory. The module isn't changed, and
+    may be on the meta device.
 
         plan = tp.auto_plan(model, {"tp": 2}, example_inputs=(ids,), memory_limit="80GB")
         print(plan)
@@ -63,7 +64,7 @@ def auto_plan(module: torch.nn.Module, device_mesh: Any = None, *, example_input
     if not _VALUE.fullmatch(machine):
         raise InputError(f"a machine is the name of a preset, or a path without spaces; found {machine!r}")
     (args, kwargs), = read_examples(example_inputs)
-    program = capture(module, args, kwargs, is_step=train is not None).program
+    program = capture(module, args, kwargs, is_step=train is not None, needs_values=False).program
     text = " ".join(f"{name}={value}" for name, value in options.items())
     try:
         outputs = program.clone().run_pipeline(f"builtin.module(tp-auto-plan{{{text}}})", files={} if train is None else {"train": json.dumps(train)},

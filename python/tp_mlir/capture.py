@@ -36,7 +36,7 @@ from .errors import CaptureError, InputError, UnsupportedError, WeightError
 from .huggingface import check_caches, register_caches
 from .signatures import name_calls, ordered
 from .source import Place, is_users
-from .weights import collect_tensors
+from .weights import NO_VALUES, collect_tensors, is_meta
 
 # torch.export imports this, and it logs that Triton isn't installed.
 _logger = logging.getLogger("torch.utils.flop_counter")
@@ -226,12 +226,13 @@ def _make_plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, name: str | None = None,
-            has_signatures: bool = True, called: torch.nn.Module | None = None, is_step: bool = False) -> Captured:
+            has_signatures: bool = True, called: torch.nn.Module | None = None, is_step: bool = False, needs_values: bool = True) -> Captured:
     """The program of `module` for these arguments.
 
     :param called: the module whose hooks run around the program; `module` itself, or one inside it.
     :param is_step: whether it is for a training step, which may have dropout.
     :param has_signatures: whether the forward functions of the modules inside have the arguments that a plan means.
+    :param needs_values: whether tensors on the meta device are errors. A buffer without values is a parameter of the program.
 
     :raises CaptureError: torch.export can't capture it, or the compiler has no op for something in it.
     :raises InputError: a tensor isn't in the host's memory. (WeightError if it is the module's.)
@@ -239,7 +240,7 @@ def capture(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, A
     name = name or get_class_name(module)
     called = called or module
     check_context()
-    check_tensors(module, args, kwargs)
+    check_tensors(module, args, kwargs, needs_values=needs_values)
     hooks.check(((fqn, inner) for fqn, inner in called.named_modules() if inner is not called), get_class_name(called))
     register_caches()
     with _exporting(module, called):
@@ -279,7 +280,8 @@ def differentiate(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
 def _export(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], name: str, has_signatures: bool,
             signature: Signature) -> tuple[torch.export.ExportedProgram, dict[str, Any], Derivatives]:
     """The program of PyTorch, the arguments of the modules, and what autograd does."""
-    examples = pytree.tree_map_only(torch.Tensor, _make_example, (tuple(args), dict(kwargs)))
+    device = torch.device("meta" if any(map(is_meta, itertools.chain(module.parameters(), module.buffers()))) else "cpu")
+    examples = pytree.tree_map_only(torch.Tensor, lambda tensor: _make_example(tensor, device), (tuple(args), dict(kwargs)))
     try:
         recorder: contextlib.AbstractContextManager[dict[str, Any]] = ordered(module) if has_signatures else contextlib.nullcontext({})
         with (recorder as signatures,
@@ -323,9 +325,9 @@ def _is_plain(spec: pytree.TreeSpec) -> bool:
     return known and all(map(_is_plain, _get_children(spec)))
 
 
-def _make_example(tensor: torch.Tensor) -> torch.Tensor:
+def _make_example(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """A tensor to capture with. One that is passed twice, or is a parameter, too, must be an input of its own each time."""
-    return torch.empty_like(tensor, requires_grad=tensor.requires_grad)
+    return torch.empty_like(tensor, device=device, requires_grad=tensor.requires_grad)
 
 
 def get_class_name(module: torch.nn.Module) -> str:
@@ -350,13 +352,13 @@ def check_tangents(module: torch.nn.Module, arguments: Any) -> None:
             raise UnsupportedError("a program has no forward-mode differentiation: call the module before it is parallelized")
 
 
-def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """:raises InputError: a tensor of the module or of the arguments can't be read by a program."""
+def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, needs_values: bool = True) -> None:
+    """:raises InputError: a tensor of the module or of the arguments can't be read by a program, or has no values and needs them."""
     constants = {id(inner._buffers[name]) for inner in module.modules() for name in inner._non_persistent_buffers_set}
     for kind, tensors in (("parameter", module.named_parameters()), ("buffer", module.named_buffers())):
         for fqn, tensor in tensors:
             what = f"{kind} '{fqn}' of {get_class_name(module)}"
-            if problem := _find_problem(tensor, is_constant=id(tensor) in constants):
+            if problem := _find_problem(tensor, needs_values=needs_values, is_constant=id(tensor) in constants):
                 raise WeightError(f"{what} {problem}", fqn=fqn)
             if tensor.is_inference():
                 raise WeightError(f"{what} was made under torch.inference_mode(), so PyTorch doesn't count the writes to it; make the module "
@@ -364,14 +366,14 @@ def check_tensors(module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[
     arguments = [*enumerate(args), *kwargs.items()]
     for path, leaf in ((f"[{key!r}]{path}", leaf) for key, value in arguments for path, leaf in _list_leaves(value)):
         if isinstance(leaf, torch.Tensor):
-            problem = _find_problem(leaf)
+            problem = _find_problem(leaf, needs_values=needs_values)
             if dtensors.is_dtensor(leaf):
                 problem = "is a DTensor; a program takes the whole tensor, and splits it itself"
             if problem:
                 raise InputError(f"input {path} {problem}")
 
 
-def _find_problem(tensor: torch.Tensor, *, is_constant: bool = False) -> str | None:
+def _find_problem(tensor: torch.Tensor, *, needs_values: bool, is_constant: bool = False) -> str | None:
     """Why a program can't read a tensor, if it can't. `is_constant`: whether its values are a part of the program."""
     if dtensors.is_dtensor(tensor):
         if problem := dtensors.find_problem(tensor):
@@ -379,8 +381,8 @@ def _find_problem(tensor: torch.Tensor, *, is_constant: bool = False) -> str | N
         if is_constant and not dtensors.is_whole(tensor):
             return (f"is a DTensor with the placements {tuple(tensor.placements)}, and not persistent: its values are a part of the "
                     "program, so each process needs all of them; replicate it")
-    if tensor.device.type == "meta":
-        return "has no data: it is on the device 'meta'; initialize the module first"
+    if is_meta(tensor):
+        return NO_VALUES if needs_values else None
     if tensor.device.type != "cpu":
         return f"is on the device '{tensor.device}'; programs run on 'cpu'"
     if tensor.layout != torch.strided:

@@ -146,14 +146,14 @@ class Dispatcher:
 
     def _shard(self, module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sharded:
         plan, settings = self.write_plan(module)
-        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures), plan, settings.options,
+        return shard(capture(module, args, kwargs, has_signatures=self.has_signatures, needs_values=False), plan, settings.options,
                      is_found=settings.is_found)
 
     def _add(self, module: torch.nn.Module, programs: Mapping[Any, Sharded]) -> None:
         bundle = Bundle(list(programs.values()), collect_tensors(module), cpu=self.write_plan(module)[1].cpu)
         self.executables += bundle.executables
         assert self._snapshot is not None
-        self._snapshot.keep_constants([executable.bundle.weights.names for executable in self.executables])
+        self._snapshot.keep_constants([executable.bundle.names for executable in self.executables])
         for key, executable in zip(programs, bundle.executables):
             self._by_key[key] = executable, executable.sharded.captured.inputs
 

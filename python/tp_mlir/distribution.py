@@ -9,9 +9,10 @@ from . import processes
 from .capture import get_class_name
 from .dtensors import is_dtensor
 from .errors import Error, UnsupportedError, WeightError
+from .executable import Bundle
 from .module import ParallelModule
 from .source import CallSite
-from .weights import Weights, collect_tensors
+from .weights import collect_tensors
 
 
 def distribute(module: torch.nn.Module) -> torch.nn.Module:
@@ -35,7 +36,8 @@ def distribute(module: torch.nn.Module) -> torch.nn.Module:
         loaded = [step.loaded for step in steps if step.loaded is not None]
         if not loaded and not dispatcher.executables:
             raise Error("the module has no program yet, so nothing says which blocks its ranks hold: call it, or a training step, first")
-        weights: Weights = (loaded[0] if loaded else dispatcher.get_last()).bundle.weights
+        bundle: Bundle = (loaded[0] if loaded else dispatcher.get_last()).bundle
+        weights = bundle.weights
         if processes.count() == 1 and weights.world_size > 1:
             raise UnsupportedError(f"the {weights.world_size} ranks of the program are threads of this process, and a DTensor has one process for "
                                    "each rank: start the script with torchrun", place=place, fqn="")
@@ -48,7 +50,7 @@ def distribute(module: torch.nn.Module) -> torch.nn.Module:
         weights.push()
         slots = collect_tensors(module)
         made: dict[int, torch.nn.Parameter] = {}
-        for name in weights.names:
+        for name in bundle.names:
             kept, key = slots[name]
             old = kept[key]
             if not isinstance(old, torch.nn.Parameter) or is_dtensor(old) or id(old) in made:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import re
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +21,7 @@ from .capture import Captured
 from .errors import CompileError, Error, ExecutionError, InputError
 from .plan import FILE, PlanText, translate_mapping
 from .report import Explanation, Proof, Report
-from .weights import Weights, resolve, to_tensor
+from .weights import Weights, is_meta, list_names, resolve, to_tensor
 
 if TYPE_CHECKING:
     from .autograd import Backward
@@ -91,14 +92,32 @@ class Bundle:
             self.artifact = compile_cached(named, cpu=cpu)
         except CompileError as error:
             raise programs[0].plan.convert(error) from None
-        constants: dict[str, Any] = {}
-        for sharded in programs:
-            constants |= sharded.captured.program.weights
-        self.weights = Weights(self.artifact, slots, constants, programs[0].plan.layout)
+        self._slots = slots
+        self._weights: Weights | None = None
         self.lock = threading.RLock()
         """Held while the session gets weights, runs, and gives them back."""
         self._forks = _forks
         self.executables = [Executable(self, name, sharded) for (name, _), sharded in zip(named, programs)]
+        self.names = list_names(self.artifact, slots)
+        """The FQNs of the module's tensors that the programs read."""
+        if not any(is_meta(kept[name]) for kept, name in map(slots.__getitem__, self.names)):
+            self._weights = self._load()
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of the session, which is started once the module has values.
+
+        :raises WeightError: a tensor of the module has none."""
+        if self._weights is None:
+            with self.lock:
+                self._weights = self._weights or self._load()
+        return self._weights
+
+    def _load(self) -> Weights:
+        constants: dict[str, Any] = {}
+        for executable in self.executables:
+            constants |= executable.captured.program.weights
+        return Weights(self.artifact, self.names, self._slots, constants, self.executables[0].sharded.plan.layout)
 
     def check_process(self) -> None:
         """:raises Error: the ranks are threads of another process."""
@@ -118,7 +137,10 @@ class Executable:
         """The programs of its gradients, once they are needed, by the parameters that are trained and by which outputs have cotangents."""
         self.derivatives: dict[tuple[tuple[str, ...], tuple[bool, ...]], Derivatives] = {}
         """What autograd differentiates, by the parameters that are trained, and the inputs."""
-        self._run_flat = bundle.weights.session.run_flat
+
+    @functools.cached_property
+    def _run_flat(self) -> Callable[..., tuple[_native.Array, ...]]:
+        return self.bundle.weights.session.run_flat
 
     @property
     def captured(self) -> Captured:

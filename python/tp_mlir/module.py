@@ -29,6 +29,7 @@ from .mesh import DeviceMesh, is_given, read_mesh
 from .plan import AutoPlan, Call, DataCall, check_data_mesh, list_calls_of_dtensors, read_calls
 from .report import Explanation, Proof, Report
 from .source import CallSite
+from .weights import is_meta
 
 
 class ParallelModule(torch.nn.Module):
@@ -174,7 +175,8 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
                        options: Mapping[str, Any] | None = None) -> torch.nn.Module:
     """torch.distributed.tensor.parallel's function of this name, for programs instead of eager DTensors.
 
-    :param module: is changed and returned.
+    :param module: is changed and returned. With example_inputs it may be on the meta device: its program is then compiled, reported
+        and proven, and a run needs the values.
     :param device_mesh: one mesh dimension, or the whole mesh of a plan of auto_plan: a DeviceMesh, of this package or of PyTorch, or a
         map such as {"tp": 2}. By default that of the innermost `with mesh:`, or else of the module's DTensors.
     :param parallelize_plan: a style, or a map of patterns of modules to styles, to plans, or (for parameters) to lists of
@@ -217,7 +219,7 @@ def parallelize_module(module: torch.nn.Module, device_mesh: Any = None, paralle
         calls = [(module, call) for call in _read_plan(module, mesh, parallelize_plan, cpu, options, match=match, on_unmatched=on_unmatched,
                                                        loss_parallel=loss_parallel)]
     if src_data_rank is not None and parallelize_plan is not None:
-        processes.broadcast([tensor for tensor in (*module.parameters(), *module.buffers()) if not dtensors.is_dtensor(tensor)], src_data_rank)
+        processes.broadcast([tensor for tensor in (*module.parameters(), *module.buffers()) if not (dtensors.is_dtensor(tensor) or is_meta(tensor))], src_data_rank)
     with contextlib.ExitStack() as stack:
         for changed in dict.fromkeys((module, *(inner for inner, _ in calls))):
             stack.enter_context(restoring(changed))

@@ -7,12 +7,14 @@ them. The store of torch.distributed tells the processes why one of them has fai
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import datetime
 import functools
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -157,6 +159,7 @@ class _Groups:
         self.timeout: datetime.timedelta = default._get_backend(torch.device("cpu")).options._timeout
         self._store = distributed_c10d._get_default_store()
         self._known: dict[tuple[int, ...], dist.ProcessGroup] = {}
+        self._busy: set[int] = set()  # threads
         self.is_closed = False
 
     def make(self, ranks: tuple[int, ...]) -> None:
@@ -176,10 +179,13 @@ class _Groups:
         self._guard(lambda: collective(self._known[ranks]), "the ranks can't exchange data")
 
     def _guard(self, work: Callable[[], _Result], what: str) -> _Result:
+        self._busy.add(threading.get_ident())
         try:
             return work()
         except (RuntimeError, ValueError) as error:  # the latter if the user has destroyed the groups
             text = f"{what}: {_shorten(str(error))}"
+        finally:
+            self._busy.discard(threading.get_ident())
         # Outside of the handler, where nothing refers to the groups any more: leaving closes their connections.
         self._leave()
         silent = self._find_silent()
@@ -205,6 +211,16 @@ class _Groups:
         self._leave()
 
     def _leave(self) -> None:
+        self._destroy()
+        self.tell(f"left/{self.rank}", "left")
+
+    def exit(self) -> None:
+        """Ends gloo's threads before Python ends. They free the tensors of a collective after it has returned, and a thread that
+        needs the GIL for that aborts the process once Python is ending."""
+        if not self._busy:  # else a collective may wait for other processes
+            self._destroy()
+
+    def _destroy(self) -> None:
         import torch.distributed as dist
         self.is_closed = True
         while self._known:
@@ -213,7 +229,6 @@ class _Groups:
                 with contextlib.suppress(RuntimeError, ValueError, AssertionError):  # it has failed, or the user has destroyed it
                     dist.destroy_process_group(group)
             del group
-        self.tell(f"left/{self.rank}", "left")
 
     # The store of torch.distributed, of which nothing is known if its process has ended.
 
@@ -262,9 +277,16 @@ def _get_groups() -> _Groups:
     default = dist.group.WORLD
     if default is None:
         raise ExecutionError("the process group has been destroyed, and the ranks need it as long as they run")
+    if _groups is None:
+        atexit.register(_exit)
     if _groups is None or _groups.default is not default or _groups.is_closed:
         _groups = _Groups(default, _groups.generation + 1 if _groups else 0)
     return _groups
+
+
+def _exit() -> None:
+    if _groups is not None:
+        _groups.exit()
 
 
 class Transport:

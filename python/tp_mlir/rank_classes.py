@@ -31,7 +31,8 @@ class Rank:
 
     def get_bytes(self, collective: int) -> int:
         """The bytes that it receives from others in the collective with this id."""
-        return self._report["collectives"][collective]["bytes_by_class"][self.rank_class]
+        received: int = self._report["collectives"][collective]["bytes_by_class"][self.rank_class]
+        return received
 
     @property
     def bytes_received(self) -> int:
@@ -55,7 +56,8 @@ class Rank:
 
     def get_seconds(self, collective: int) -> float:
         """The predicted seconds of the collective with this id, once all ranks of its group have arrived."""
-        return self._report["prediction"]["collectives"][collective]["seconds_by_class"][self.rank_class]
+        seconds: float = self._report["prediction"]["collectives"][collective]["seconds_by_class"][self.rank_class]
+        return seconds
 
 
 class Ranks(Sequence[Rank]):
@@ -80,4 +82,5 @@ class Ranks(Sequence[Rank]):
 
     def sum(self, values: Sequence[float]) -> float:
         """The sum over all ranks of a list that has a value for each class, such as `bytes_by_class`."""
-        return sum(value * item["count"] for value, item in zip(values, self._report["rank_classes"], strict=True))
+        total: float = sum(value * item["count"] for value, item in zip(values, self._report["rank_classes"], strict=True))
+        return total

@@ -123,16 +123,19 @@ class Report:
         import pandas
         return pandas.DataFrame([dataclasses.asdict(item) for item in getattr(self, what)])
 
-    def html(self, explanation: Explanation | None = None) -> str:
-        """A page for people, which is one file and loads nothing (docs/Report.md). With an explanation of the same program it says
-        with each collective why it is there, and which edits of the plan remove it."""
+    def html(self, explanation: Explanation | None = None, trace: str | os.PathLike[str] | None = None) -> str:
+        """A page for people, which is one file and loads nothing (docs/Report.md). With an explanation of the same program it shows
+        the graph of its layers, and says with each collective why it is there, and which edits of the plan remove it. With the path
+        of a trace that tp-run has written, it shows what ranks did beside what is predicted."""
         if explanation is not None and not isinstance(explanation, Explanation):
             raise InputError(f"explanation is an Explanation, as ParallelModule.explain() returns it; found {explanation!r}")
-        return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "")
+        measured = pathlib.Path(trace).read_text(encoding="utf-8") if trace is not None else ""
+        return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "", measured)
 
-    def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None) -> pathlib.Path:
+    def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None,
+             trace: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Writes the page to `path`, or else to a new temporary file, and opens it in the web browser. Returns the path."""
-        page = self.html(explanation)
+        page = self.html(explanation, trace)
         if path is None:
             file, path = tempfile.mkstemp(prefix="tp-mlir-report-", suffix=".html")
             os.close(file)

@@ -254,8 +254,8 @@ class TrainStep:
         sharded = shard(captured, plan, options, files={_FILE: self._write_settings(captured)})
         executable = Bundle([sharded], collect_tensors(self.module), cpu=common.cpu).executables[0]
         assert self._snapshot is not None
-        self._snapshot.keep_constants([executable.bundle.weights.names, *(other.bundle.weights.names
-                                                                         for other, _ in self._executables.values())])
+        self._snapshot.keep_constants([executable.bundle.names, *(other.bundle.names
+                                                                 for other, _ in self._executables.values())])
         (program,) = json.loads(executable.bundle.artifact.manifest)["programs"]
         self._outputs = [output["name"] for output in program["outputs"]]
         return executable, captured.inputs

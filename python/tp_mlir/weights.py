@@ -16,13 +16,14 @@ from typing import Any
 import torch
 
 from . import _native, dtensors, processes
-from .errors import Error
+from .errors import Error, WeightError
 from .mesh import Layout
 
 # The types of a manifest.
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
           "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "ui8": torch.uint8, "i1": torch.bool}
 _from_dlpack: Callable[[Any], torch.Tensor] = torch._C._from_dlpack
+NO_VALUES = "has no values, because it is on the device 'meta'; initialize the module, or load a state_dict with assign=True, first"
 _NOTHING: Mapping[str, torch.Tensor] = MappingProxyType({})
 
 
@@ -35,6 +36,16 @@ def collect_tensors(module: torch.nn.Module) -> dict[str, tuple[dict[str, Any], 
                 if tensor is not None:
                     slots[f"{fqn}.{name}" if fqn else name] = kept, name
     return slots
+
+
+def list_names(artifact: _native.Artifact, slots: Mapping[str, Any]) -> list[str]:
+    """The FQNs of the tensors of a module, `slots`, that the artifact's programs read."""
+    return [parameter["name"] for parameter in json.loads(artifact.manifest)["parameters"] if parameter["name"] in slots]
+
+
+def is_meta(tensor: torch.Tensor) -> bool:
+    """Whether the tensor was made on the meta device, so that it has a shape and no values."""
+    return tensor.device.type == "meta"
 
 
 def to_tensor(array: _native.Array) -> torch.Tensor:
@@ -66,14 +77,16 @@ class Pushed:
 
 
 class Weights:
-    """The parameters of `artifact`, which are tensors of a module or constants of its programs."""
+    """The parameters of `artifact`, which are tensors of a module or constants of its programs.
 
-    def __init__(self, artifact: _native.Artifact, slots: Mapping[str, tuple[dict[str, Any], str]],
+    :raises WeightError: a tensor of the module has no values."""
+
+    def __init__(self, artifact: _native.Artifact, names: list[str], slots: Mapping[str, tuple[dict[str, Any], str]],
                  constants: Mapping[str, Any], layout: Layout) -> None:
         manifest = json.loads(artifact.manifest)
         parameters = manifest["parameters"]
         self.world_size: int = manifest["world_size"]
-        self._names = [parameter["name"] for parameter in parameters if parameter["name"] in slots]
+        self._names = names
         self._slots = [slots[name] for name in self._names]
         self._updated = [i for i, name in enumerate(self._names)
                          if any(parameter["name"] == name and parameter.get("updated") for parameter in parameters)]
@@ -83,6 +96,9 @@ class Weights:
         """Holds while the session has what the module has."""
         self._seen: tuple[list[Any], list[int]] = [], []
         self._look()
+        for fqn, tensor in zip(self._names, self._tensors):
+            if is_meta(tensor):
+                raise WeightError(f"'{fqn}' {NO_VALUES}", fqn=fqn)
         self._types = [(tensor.dtype, tensor.shape) for tensor in self._tensors]
         self._constants = {parameter["name"]: constants[parameter["name"]] for parameter in parameters
                    if parameter["name"] not in slots and parameter["name"] in constants}
@@ -90,11 +106,6 @@ class Weights:
         options = processes.get_session_options(self.world_size)
         values, blocks = self._split(self.pushed.tensors)
         self.session = _native.Session(artifact, {**values, **self._constants}, options, blocks)
-
-    @property
-    def names(self) -> list[str]:
-        """The FQNs of the module's tensors that programs read."""
-        return self._names
 
     def get_dtensor(self, name: str) -> torch.Tensor:
         """The value of a parameter in the session, with the program's placements.

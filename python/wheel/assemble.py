@@ -90,7 +90,7 @@ class Wheel:
                 shutil.copyfile(file, target)
         project = HERE.parents[1]
         licenses = {**LICENSES, "tp-mlir": project / "LICENSE", "Chart.js": project / "third_party/Chart.js/LICENSE",
-                    "nanobind": self.options.nanobind_license}
+                    "dagre": project / "third_party/dagre/LICENSE", "nanobind": self.options.nanobind_license}
         for name, path in licenses.items():
             target = self.root / "licenses" / f"{name.replace(' ', '-')}.txt"
             target.parent.mkdir(exist_ok=True)

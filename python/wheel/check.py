@@ -45,7 +45,7 @@ def main():
             problems += check_file(file, present)
         versions = re.findall(r"\bGLIBC_2\.(\d+)", "".join(run("objdump", "-T", file) for file in files))
         licensed = {file.stem for file in package.glob("licenses/*.txt")}
-        for name in ("LLVM-and-MLIR", "OpenBLAS", "Nettle", "nanobind", "Chart.js", "tp-mlir"):
+        for name in ("LLVM-and-MLIR", "OpenBLAS", "Nettle", "nanobind", "Chart.js", "dagre", "tp-mlir"):
             if name not in licensed:
                 problems.append(f"the license of {name} is missing")
     for problem in problems:

@@ -239,6 +239,10 @@ std::vector<Case> makeCases() {
        ": a message has 11 bytes where at most 10 are expected"},
       {"EightGiB", encodeHead(MessageKind::Data, uint64_t(8) << 30), true,
        ": a message has 8589934592 bytes where at most 10 are expected"},
+      {"OtherChecksum",
+       encodeHead(MessageKind::Data, 5, /*crc=*/0x12345678) + "hello", true,
+       ": a message of 5 bytes arrives with another CRC-32 than it was sent "
+       "with"},
       {"LongReason", encodeHead(MessageKind::Abort, 4097), true,
        ": a message has 4097 bytes where at most 4096 are expected"},
       {"Reason", encodeHead(MessageKind::Abort, reason.size()) + reason, true,

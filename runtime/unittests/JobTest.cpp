@@ -280,6 +280,41 @@ TEST(Job, WaitsUntilRankZeroHasReported) {
     }
 }
 
+/// Rank 0 ends last, however the others end.
+TEST(Job, RankZeroWaitsForTheOthers) {
+  std::vector<Job> jobs = makeJobs(3);
+  std::atomic<int> numOver = 0;
+  runThreads(3, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(20));
+    errorOf([&] {
+      if (rank == 1)
+        connection.abort("rank 1 failed");
+      connection.gather("", 0);
+      connection.broadcast("", 0);
+    });
+    if (rank == 0) {
+      connection.waitForOthers(seconds(20));
+      EXPECT_EQ(numOver, 2);
+      return;
+    }
+    std::this_thread::sleep_for(milliseconds(50));
+    ++numOver;
+    if (rank == 2)
+      EXPECT_TRUE(connection.waitForRankZero(seconds(20)));
+  });
+  // Nor does it wait forever.
+  jobs = makeJobs(2);
+  std::atomic<bool> isOver = false;
+  runThreads(2, [&](int64_t rank) {
+    Connection connection(jobs[rank], seconds(20));
+    if (rank == 0)
+      connection.waitForOthers(milliseconds(50));
+    while (rank == 1 && !isOver)
+      std::this_thread::sleep_for(milliseconds(3));
+    isOver = true;
+  });
+}
+
 TEST(Job, ListensAtAFreePort) {
   std::vector<Job> jobs(2);
   jobs[0].worldSize = jobs[1].worldSize = 2;

@@ -23,6 +23,7 @@ struct Mail {
   /// By group, sender and receiver.
   std::map<Path, std::deque<std::vector<std::byte>>> messages;
   std::string failure;
+  test::ChangeMessage change; ///< null: none
 };
 
 class ThreadTransport final : public Transport {
@@ -59,8 +60,10 @@ void ThreadTransport::allToAll(size_t group, const std::byte *sent,
   const std::vector<int64_t> &members = groups.at(group);
   std::unique_lock lock(mail->mutex);
   for (size_t i = 0; i < members.size(); ++i) {
-    mail->messages[{members, rank, members[i]}].emplace_back(
-        sent, sent + sentBytes[i]);
+    std::vector<std::byte> message(sent, sent + sentBytes[i]);
+    if (mail->change && members[i] != rank)
+      mail->change(rank, members[i], message);
+    mail->messages[{members, rank, members[i]}].push_back(std::move(message));
     sent += sentBytes[i];
   }
   mail->changed.notify_all();
@@ -78,8 +81,9 @@ void ThreadTransport::allToAll(size_t group, const std::byte *sent,
 }
 
 std::vector<std::shared_ptr<Transport>>
-test::makeThreadTransports(int64_t worldSize) {
+test::makeThreadTransports(int64_t worldSize, ChangeMessage change) {
   auto mail = std::make_shared<Mail>();
+  mail->change = std::move(change);
   std::vector<std::shared_ptr<Transport>> transports;
   for (int64_t rank = 0; rank < worldSize; ++rank)
     transports.push_back(

@@ -9,8 +9,14 @@
 
 namespace tprt::test {
 
-/// The transports of ranks that are threads, by rank.
-std::vector<std::shared_ptr<Transport>> makeThreadTransports(int64_t worldSize);
+/// May change a message that is under way from one rank to another.
+using ChangeMessage = std::function<void(int64_t from, int64_t to,
+                                         std::vector<std::byte> &message)>;
+
+/// The transports of ranks that are threads, by rank. `change` is called by one
+/// thread at a time.
+std::vector<std::shared_ptr<Transport>>
+makeThreadTransports(int64_t worldSize, ChangeMessage change = nullptr);
 
 /// The communicators of such transports as a backend.
 const Backend &getTransportBackend();

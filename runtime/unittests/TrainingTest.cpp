@@ -3,10 +3,14 @@
 
 #include "tprt/Training.h"
 
+#include "Jobs.h"
+#include "ThreadTransport.h"
 #include "TrainPrograms.h"
 #include "tprt/Metrics.h"
 
 #include <cmath>
+#include <csignal>
+#include <sys/resource.h>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -38,8 +42,37 @@ protected:
     }
     return state;
   }
+  /// The contents of the files in a directory of checkpoints.
+  static std::map<std::string, std::string> readAll(const std::string &path) {
+    std::map<std::string, std::string> files;
+    for (const auto &entry :
+         std::filesystem::recursive_directory_iterator(path))
+      if (entry.is_regular_file())
+        files[std::filesystem::relative(entry.path(), path)] =
+            readFile(entry.path());
+    return files;
+  }
 
   TestDirectory directory;
+};
+
+/// While it lives, no file can have more than `bytes` bytes, as if the disk were
+/// full.
+class FullDisk {
+public:
+  explicit FullDisk(rlim_t bytes) : handler(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit limit = {bytes, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    ::signal(SIGXFSZ, handler);
+  }
+
+private:
+  sighandler_t handler;
+  rlimit before = {};
 };
 
 } // namespace
@@ -125,17 +158,115 @@ TEST_F(Training, WritesCheckpointsOnTheWay) {
   EXPECT_EQ(written.size(), 3u);
 }
 
+/// The same files as if each step had waited for them.
+TEST_F(Training, WritesCheckpointsBesideTheSteps) {
+  for (int64_t keep : {0, 2}) {
+    std::map<std::string, std::string> written[2];
+    for (bool isAsync : {false, true}) {
+      CheckpointDirectory checkpoints(directory / "run");
+      Session session = makeSession("train.3");
+      std::vector<std::string> names;
+      TrainingOptions options{.steps = 10,
+                              .checkpoints = &checkpoints,
+                              .checkpointEvery = 3,
+                              .checkpointKeep = keep,
+                              .checkpointAsync = isAsync};
+      options.onCheckpoint = [&](const std::string &path) {
+        names.push_back(std::filesystem::path(path).filename());
+      };
+      TrainingResult result =
+          train(session, open(session.getManifest()), 0, 0, options);
+      EXPECT_EQ(names,
+                (std::vector<std::string>{"step-00000003", "step-00000006",
+                                          "step-00000009", "step-00000010"}));
+      EXPECT_EQ(result.checkpoint, checkpoints.getPath() + "/step-00000010");
+      written[isAsync] = readAll(checkpoints.getPath());
+      std::filesystem::remove_all(checkpoints.getPath());
+    }
+    EXPECT_EQ(written[0], written[1]);
+  }
+}
+
 TEST_F(Training, StopsWhenAsked) {
+  for (bool isAsync : {false, true})
+    for (int64_t every : {0, 1, 4}) {
+      CheckpointDirectory checkpoints(directory / "run");
+      Session session = makeSession("train.2");
+      TrainingOptions options{.steps = 10,
+                              .checkpoints = &checkpoints,
+                              .checkpointEvery = every,
+                              .checkpointAsync = isAsync};
+      int asked = 0;
+      options.shouldStop = [&] { return ++asked == 5; };
+      TrainingResult result =
+          train(session, open(session.getManifest()), 0, 0, options);
+      EXPECT_TRUE(result.wasStopped);
+      EXPECT_EQ(result.step, 4);
+      EXPECT_EQ(readCheckpoint(result.checkpoint).step, 4);
+      std::filesystem::remove_all(checkpoints.getPath());
+    }
+}
+
+/// A checkpoint that can't be written beside the steps ends the training before
+/// the next one. Those before it stay.
+TEST_F(Training, AFullDiskBesideTheSteps) {
   CheckpointDirectory checkpoints(directory / "run");
   Session session = makeSession("train.2");
-  TrainingOptions options{.steps = 10, .checkpoints = &checkpoints};
-  int asked = 0;
-  options.shouldStop = [&] { return ++asked == 5; };
-  TrainingResult result =
-      train(session, open(session.getManifest()), 0, 0, options);
-  EXPECT_TRUE(result.wasStopped);
-  EXPECT_EQ(result.step, 4);
-  EXPECT_EQ(readCheckpoint(result.checkpoint).step, 4);
+  std::optional<FullDisk> disk;
+  TrainingOptions options{.steps = 1000000,
+                          .checkpoints = &checkpoints,
+                          .checkpointEvery = 2,
+                          .checkpointKeep = 1,
+                          .checkpointAsync = true};
+  options.onCheckpoint = [&](const std::string &) { disk.emplace(100); };
+  std::string error = errorOf(
+      [&] { train(session, open(session.getManifest()), 0, 0, options); });
+  disk.reset();
+  EXPECT_TRUE(contains(error, "checkpoint of step 4: cannot write '"));
+  EXPECT_TRUE(contains(error, "File too large"));
+  std::vector<std::string> names;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(checkpoints.getPath()))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names, (std::vector<std::string>{"lock", "step-00000002"}));
+  readCheckpoint(directory / "run/step-00000002");
+}
+
+/// Each rank is a process of its own; the first one writes.
+TEST_F(Training, WritesBesideTheStepsOfOtherProcesses) {
+  Session whole = makeSession("train.3");
+  train(whole, open(whole.getManifest()), 0, 0, {.steps = 9});
+  std::vector<Job> jobs = makeJobs(3);
+  auto transports = makeThreadTransports(3);
+  CheckpointDirectory checkpoints(directory / "run");
+  auto trainRank = [&](int64_t rank, int64_t steps) {
+    Connection connection(jobs[rank], std::chrono::seconds(60));
+    SessionOptions sessionOptions;
+    sessionOptions.makeCommunicators = makeFactory(transports[rank]);
+    sessionOptions.ranks = {rank};
+    Session session(loadTrainProgram("train.3"), makeRegressionWeights(),
+                    sessionOptions);
+    TrainingOptions options{.steps = 100,
+                            .checkpoints = rank == 0 ? &checkpoints : nullptr,
+                            .checkpointEvery = 3,
+                            .checkpointAsync = true};
+    options.withParameters = [&](const UseParameters &work) {
+      connection.withParameters(session, work);
+    };
+    options.shouldStop = [steps]() mutable { return steps-- == 0; };
+    TrainingResult result =
+        train(session, open(session.getManifest()), 0, 0, options);
+    // When a process has ended, the checkpoint is there.
+    EXPECT_EQ(readCheckpoint(directory / "run/step-00000009").step, 9);
+    EXPECT_EQ(result.step, 9);
+  };
+  runThreads(3, [&](int64_t rank) { trainRank(rank, 9); });
+  EXPECT_EQ(listCheckpoints(checkpoints.getPath()).complete.size(), 3u);
+  TensorMap values = loadCheckpoint(
+      readCheckpoint(directory / "run/step-00000009"), whole.getManifest());
+  EXPECT_EQ(getElements<float>(values.at("w")),
+            getElements<float>(whole.getParameter("w")));
 }
 
 TEST_F(Training, StopsAtALossThatIsNotFinite) {

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Jobs.h"
 #include "Ranks.h"
 #include "TestUtils.h"
 #include "ThreadTransport.h"
 #include "TrainPrograms.h"
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <thread>
@@ -123,6 +125,126 @@ TEST(Transport, AgreesOnSeveralValues) {
               "the ranks don't agree on the input 'x': it is '0' on rank 0, "
               "'1' on rank 1");
   });
+}
+
+/// The error of `work`, which the other ranks get as well; empty if there is
+/// none.
+static std::string abortOnError(Communicator &communicator,
+                                const std::function<void()> &work) {
+  try {
+    work();
+  } catch (const AbortedError &error) {
+    return error.what();
+  } catch (const Error &error) {
+    communicator.abort(error.what());
+    return error.what();
+  }
+  return "";
+}
+
+/// Several kinds of collectives over 3 ranks.
+static Manifest makeAllKinds() {
+  std::vector<Collective> all;
+  auto add = [&](CollectiveKind kind, const Shape &operand,
+                 const Shape &result) -> Collective & {
+    Collective &c = all.emplace_back();
+    c.kind = kind;
+    c.dtype = Dtype::F32;
+    c.operandShapes.assign(3, operand);
+    c.resultShapes.assign(3, result);
+    c.groups = {{0, 1, 2}};
+    c.fqn = "layers." + std::to_string(all.size() - 1);
+    return c;
+  };
+  add(CollectiveKind::AllReduce, {30}, {30});
+  add(CollectiveKind::AllGather, {2, 5}, {6, 5});
+  add(CollectiveKind::ReduceScatter, {6, 5}, {2, 5});
+  add(CollectiveKind::AllToAll, {6, 5}, {2, 15}).concatDim = 1;
+  Collective &rows = add(CollectiveKind::Exchange, {6, 5}, {6, 5});
+  rows.hasSparseRows = true;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    std::vector<Transfer> &transfers = rows.transfers.emplace_back();
+    for (int64_t from = 0; from < 3; ++from)
+      transfers.push_back({from, {2 * rank, 0}, {2 * from, 0}, {2, 5}});
+  }
+  return makeManifest(3, std::move(all));
+}
+
+/// A bit that changes on its way, in whatever message of whatever collective, is
+/// noticed by the rank that receives it, and ends all ranks.
+TEST(Transport, NoticesChangedMessages) {
+  Manifest manifest = makeAllKinds();
+  // Without checksums. Those of rank 0's rows, which are zeros, are left out.
+  const int64_t counts[] = {12, 6, 6, 6, 10};
+  for (bool hasChecksums : {false, true})
+    for (int64_t id = 0; id < 5; ++id) {
+      int64_t numMessages = 0;
+      // At first, counts them.
+      for (int64_t changed = -1; changed < numMessages; ++changed) {
+        int64_t number = 0, sender = -1, receiver = -1;
+        auto transports = makeThreadTransports(
+            3, [&](int64_t from, int64_t to, std::vector<std::byte> &message) {
+              if (message.empty() || number++ != changed)
+                return;
+              sender = from;
+              receiver = to;
+              message[message.size() / 2] ^= std::byte(4);
+            });
+        std::vector<std::string> errors(3);
+        runThreads(3, [&](int64_t rank) {
+          CommunicatorOptions options;
+          options.checksum = hasChecksums;
+          auto communicator = std::move(
+              makeFactory(transports[rank])(manifest, options).front());
+          std::vector<float> data(30, static_cast<float>(rank)), result(30);
+          errors[rank] = abortOnError(*communicator, [&] {
+            communicator->run(id, reinterpret_cast<std::byte *>(data.data()),
+                              reinterpret_cast<std::byte *>(result.data()));
+          });
+        });
+        if (changed < 0) {
+          EXPECT_EQ(errors, std::vector<std::string>(3));
+          EXPECT_EQ(number, (hasChecksums ? 2 : 1) * counts[id]);
+          numMessages = hasChecksums ? number : 0;
+          continue;
+        }
+        std::string rank = std::to_string(receiver);
+        EXPECT_TRUE(contains(errors[receiver], "rank " + rank + " on host '"))
+            << errors[receiver];
+        EXPECT_TRUE(contains(errors[receiver],
+                             " in " + describeCollective(manifest, id) +
+                                 ", but rank " + std::to_string(sender) +
+                                 " on host '"))
+            << errors[receiver];
+        for (const std::string &error : errors)
+          EXPECT_TRUE(error.empty() || error == errors[receiver]) << error;
+      }
+    }
+}
+
+/// Values that ranks exchange between runs are checked as well.
+TEST(Transport, NoticesChangedContributions) {
+  for (int64_t changed = 0; changed < 8; ++changed) {
+    int64_t number = 0;
+    auto transports = makeThreadTransports(
+        2, [&](int64_t, int64_t, std::vector<std::byte> &message) {
+          if (number++ == changed)
+            message[0] ^= std::byte(4);
+        });
+    std::atomic<int> numNoticed = 0;
+    runThreads(2, [&](int64_t rank) {
+      CommunicatorOptions options;
+      options.checksum = true;
+      Manifest manifest = makeManifest(2, {});
+      auto communicator =
+          std::move(makeFactory(transports[rank])(manifest, options).front());
+      std::string error = abortOnError(
+          *communicator, [&] { communicator->exchange("mine", 4); });
+      numNoticed +=
+          contains(error, " in an exchange of all ranks between runs");
+    });
+    EXPECT_GE(numNoticed, 1) << changed;
+  }
 }
 
 /// Calls `body` with each rank of `numRanks`, in a thread of its own, and with

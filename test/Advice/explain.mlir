@@ -70,7 +70,7 @@ CHECK: {"mesh":{"axes":[{"name":"tp","size":2}],"name":"mesh"},"redistributions"
 CHECK-SAME: "asked":true,"bytes":1024,"bytes_per_rank":512,"choice":{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear"},"collectives":["all_reduce over {tp}"]
 CHECK-SAME: "conflicts":[{"lost":{"left_out":0,"placement":"Partial(sum)","source":{"by":"plan.yaml:4:3: RowwiseParallel input_layouts Shard(-1)","kind":"layout","placement":"Shard(1)","what":"down"},"steps":[{"fqn":"down","location":"{{[^"]*}}","op":"nn.linear","placement":"Partial(sum)","split":"factor k"}]},"mesh_dim":"tp","verdict":"the requested placement takes precedence","won":
 CHECK-SAME: "edits":[{{.*}}],"fqn":"down","from":["Partial(sum)"],"function":"main","least_bytes":1024,
-CHECK-SAME: "reason":"plan.yaml:4:3: RowwiseParallel output_layouts Replicate","shape":[8,16],"times":1,"to":["Replicate"],"value":"nn.linear (down)"}]
+CHECK-SAME: "reason":"plan.yaml:4:3: RowwiseParallel output_layouts Replicate","shape":[8,16],"times":1,"to":["Replicate"],"value":"nn.linear (down)","value_index":[[VALUE:[0-9]+]]}]
 CHECK-SAME: "schema":1,"totals":{"bytes":1024,"collectives":1,"gap":0,"optimized":{"bytes":1024,"collectives":1}}
 CHECK-SAME: "values":[{"chains":[{"left_out":0,"mesh_dim":"tp","placement":"Replicate","source":{"by":"replicated by default","kind":"argument","placement":"Replicate","what":"argument 0 'x'"},"steps":[]}],"dtype":"f32","function":"main","name":"argument 0 'x'","placements":["Replicate"],"shape":[8,16]}
 

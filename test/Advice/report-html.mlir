@@ -5,16 +5,18 @@
 // DATA: report of mesh tp=2, 1 collective of '</script><script>alert(1)</script>'
 // DATA: no explanation
 // It has all of its parts, and refers to no other file.
-// RUN: not grep -E '@(STYLE|SCRIPTS|CHART|CHART_LICENSE)@|(src|href)="[^#]' %t.html
+// RUN: not grep -E '@(STYLE|SCRIPTS|CHART|CHART_LICENSE|GRAPH|GRAPH_LICENSE|MEASURED)@|(src|href)="[^#]' %t.html
 
 // RUN: tp-compile %s --html=%t.compiled.html -o %t.tpx && %python %S/Inputs/page_data.py %t.compiled.html | FileCheck %s --check-prefix=DATA
 
-// An explanation of the same program, which loses the values.
-// RUN: echo '{"schema": 1, "mesh": {"axes": [{"name": "tp", "size": 2}]}, "redistributions": [], "totals": {"bytes": 0}, "values": [1], "trials": 3}' > %t.explained
+// An explanation of the same program, whose values lose their chains and share what they have in common.
+// RUN: echo '{"schema": 1, "mesh": {"axes": [{"name": "tp", "size": 2}]}, "redistributions": [], "totals": {"bytes": 0}, "values": [{"name": "argument 0", "placements": ["Replicate"], "chains": [1]}, {"name": "nn.relu (a)", "op": "nn.relu", "fqn": "a", "operands": [0], "placements": ["Replicate"]}, {"name": "nn.relu (b)", "op": "nn.relu", "fqn": "b", "operands": [1], "placements": ["Replicate"]}], "trials": 3}' > %t.explained
 // RUN: tp-opt %s --tp-report="html=%t.html explanation=%t.explained" -o /dev/null
 // RUN: %python %S/Inputs/page_data.py %t.html | FileCheck %s --check-prefix=EXPLAINED
 // EXPLAINED: report of mesh tp=2
-// EXPLAINED: explanation: mesh, redistributions, schema, totals, trials
+// EXPLAINED: explanation: mesh, redistributions, schema, totals, trials, values
+// RUN: echo '{"kinds": [{"placements": ["Replicate"]}, {"op": "nn.relu", "placements": ["Replicate"]}], "fqns": ["", "a", "b"], "rows": [[0, 0, [], "argument 0"], [1, 1, [0]], [1, 2, [1]]]}' > %t.values
+// RUN: %python %S/Inputs/page_data.py %t.html explanation.values %t.values
 
 // Errors, after which there is no page and no report.
 // RUN: rm -f %t.html %t.json
@@ -26,6 +28,9 @@
 // RUN: echo '{"schema": 2, "mesh": {"axes": []}, "redistributions": []}' > %t.newer
 // RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.newer" -o /dev/null 2>&1 | FileCheck %s --check-prefix=NEWER
 // NEWER: error: explanation '{{.*}}.newer': its schema isn't 1
+// RUN: sed 's/"values": \[/"values": [1, /' %t.explained > %t.number
+// RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.number" -o /dev/null 2>&1 | FileCheck %s --check-prefix=NUMBER
+// NUMBER: error: explanation '{{.*}}.number': it has no values
 // RUN: echo '[1, 2]' > %t.list
 // RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.list" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LIST
 // LIST: error: explanation '{{.*}}.list': this isn't what tp-explain writes with 'format=json'

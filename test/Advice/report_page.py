@@ -17,6 +17,7 @@ import subprocess
 import sys
 import unittest
 
+import numpy as np
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,6 +30,7 @@ try:
     from selenium import webdriver
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.select import Select
 except ImportError:
     webdriver = None
 
@@ -50,6 +52,9 @@ func.func @main(%x: tensor<4x6xf32> {{tp.name = "x"}}) -> tensor<4x6xf32> {{
   return %x : tensor<4x6xf32>
 }}
 """
+
+# Two stages, with values that pass between them.
+PIPELINE = "mesh: {pp: 2}\npipeline: {pp: {split: [layers.1], microbatches: 2}}\n"
 
 # Each element with text of its own that is shown, with the contrast of the text to what is behind it.
 CONTRASTS = """
@@ -93,7 +98,7 @@ def import_llama(options, layers, **sizes):
 
 
 def write_pages(options):
-    """The pages that are tested, and the JSON that two of them were made from."""
+    """The pages that are tested, and the JSON that they were made from."""
     plan = (ROOT / "examples/llama/tp.yaml").read_text().replace("tp: 2", f"tp: {RANKS}")
     (options.out / "plan.yaml").write_text(plan)
     (options.out / "forms.mlir").write_text(FORMS)
@@ -105,6 +110,16 @@ def write_pages(options):
     shard = "--tp-parallelize=plan=plan.yaml machine=h100-nvlink "
     opt(import_llama(options, CONFIG.n_layers), explain, shard + "report=llama.json html=llama.html explanation=explanation.json")
     opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml html=plain.html")
+    (options.out / "pipeline.yaml").write_text(PIPELINE)
+    opt("llama-2.mlir", "--tp-parallelize=plan=pipeline.yaml machine=cpu report=pipeline.json html=pipeline.html")
+    opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml machine=a100-nvlink overlap chunks=2 report=overlap.json html=overlap.html")
+    # A run beside its prediction.
+    np.save(options.out / "ids.npy", decoder.token_ids(CONFIG.vocab_size)["ids"])
+    run(options.bin / "tp-opt", options.out / "llama-2.mlir", f"--tp-parallelize=plan={options.out}/plan.yaml", "-o", options.out / "ranks.mlir")
+    run(options.bin / "tp-compile", options.out / "ranks.mlir", "-o", options.out / "llama.tpx")
+    run(options.bin / "tp-run", options.out / "llama.tpx", "--weights", options.out / "llama.safetensors", "--input", f"ids={options.out}/ids.npy",
+        "--repeat", 3, "--trace", options.out / "trace.json")
+    opt("ranks.mlir", "--tp-predict-memory", "--tp-report=machine=cpu file=measured.json html=measured.html trace=trace.json")
     opt("forms.mlir", "--tp-report=file=forms.json html=forms.html")
     deep = import_llama(options, LAYERS, dim=96, n_heads=8, n_kv_heads=4, hidden_dim=192)
     opt(deep, explain.replace("explanation.json", "deep.json"), shard + "html=deep.html explanation=deep.json")
@@ -169,7 +184,8 @@ class Page(unittest.TestCase):
 
     def test_sections(self):
         self.open("llama.html")
-        titles = ["Overview", "Parameters", "Inputs and outputs", "Collectives", "Bytes by mesh dimension", "Predicted time", "Memory"]
+        titles = ["Overview", "Parameters", "Inputs and outputs", "Collectives", "Graph of a layer", "Bytes by mesh dimension", "Predicted time",
+                  "Timeline", "Memory"]
         self.assertEqual([heading.text for heading in self.find_all("main h2")], titles)
         links = self.find_all("nav a")
         self.assertEqual([link.text for link in links], titles)
@@ -178,10 +194,11 @@ class Page(unittest.TestCase):
             section = self.find(link.get_dom_attribute("href"))
             self.assertTrue(self.driver.execute_script(
                 "const box = arguments[0].getBoundingClientRect(); return box.top < innerHeight && box.bottom > 0", section))
-        # Without a prediction there are no sections about it.
+        # Without an explanation and a prediction there are no sections about them.
         self.open("plain.html")
-        self.assertEqual([heading.text for heading in self.find_all("main h2")], titles[:5])
-        self.assertEqual([link.text for link in self.find_all("nav a")], titles[:5])
+        plain = titles[:4] + titles[5:6]
+        self.assertEqual([heading.text for heading in self.find_all("main h2")], plain)
+        self.assertEqual([link.text for link in self.find_all("nav a")], plain)
 
     def test_numbers_are_those_of_the_report(self):
         report = self.read("llama.json")
@@ -271,6 +288,158 @@ class Page(unittest.TestCase):
         self.press(Keys.ARROW_DOWN, Keys.HOME)
         self.assertEqual(self.driver.switch_to.active_element, buttons[0])
 
+    def choose_layer(self, text):
+        """Chooses the layer whose name begins with `text`."""
+        select = Select(self.find("#layer"))
+        select.select_by_visible_text(next(option.text for option in select.options if option.text.startswith(text)))
+
+    def test_graph(self):
+        """The ops of a layer with their parameters, the placements on the edges, and what changes them."""
+        explanation = self.read("explanation.json")
+        self.open("llama.html")
+        chosen = Select(self.find("#layer")).first_selected_option.text
+        self.assertTrue(chosen.startswith(f"layers.[0–{CONFIG.n_layers - 1}]: "), chosen)
+        self.assertIn(f"in each of {CONFIG.n_layers} equal layers", chosen)
+        values = explanation["values"]
+        ops = [value for value in values if value.get("operands") and (value["fqn"] + ".").startswith("layers.0.")]
+        options = self.find_all("#layer-graph [role=option]")
+        names = [option.text.split("\n")[0] for option in options]
+        moves = [option for option in self.find_all("#layer-graph .moves")]
+        expected = [item for item in explanation["redistributions"] if item["module"].startswith("layers.0.")]
+        self.assertEqual(len(moves), len(expected))
+        self.assertEqual(sum(not option.get_dom_attribute("class") for option in options), len(ops))
+        for name in ("nn.linear (attention.wq)", "nn.rms_norm (attention_norm)"):
+            self.assertIn(name, names)
+        (wq,) = [option for option in options if option.text.startswith("nn.linear (attention.wq)")]
+        self.assertIn("attention.wq.weight", wq.text)
+        self.assertIn("tp: Shard(0)", wq.text)
+        self.assertIn("tp: Shard(2)", [edge.text for edge in self.find_all("#layer-graph span.edge")])
+        # Nothing covers anything else, and what is read is above.
+        boxes = [option.rect for option in options]
+        for i, a in enumerate(boxes):
+            for b in boxes[:i]:
+                self.assertFalse(a["x"] < b["x"] + b["width"] - 1 and b["x"] < a["x"] + a["width"] - 1
+                                 and a["y"] < b["y"] + b["height"] - 1 and b["y"] < a["y"] + a["height"] - 1, (a, b))
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#layer-graph svg > path")),
+                         len(self.driver.find_elements(By.CSS_SELECTOR, "#layer-graph .edge, #layer-graph .moves")))
+        # What changes a placement explains itself, with the edits that remove it.
+        (move,) = [move for move in moves if "attention.wo" in move.get_dom_attribute("aria-label")]
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
+        move.click()
+        (item,) = [item for item in expected if item["module"] == "layers.0.attention.wo"]
+        for text in (item["collectives"][0], f"{item['bytes_per_rank'] // 1024} KiB per rank", item["reason"].split(": ")[0]):
+            self.assertIn(text, move.text)
+        detail = self.find("#layer-detail").text
+        self.assertIn(item["reason"], detail)
+        self.assertIn(f"{item['bytes']:,} bytes", detail)
+        self.assertTrue(item["edits"])
+        for edit in item["edits"]:
+            self.assertIn(f"{edit['action'].capitalize()} {edit['place']}", detail)
+            self.assertIn(f"({-edit['bytes']:,} bytes) less", detail)
+        # Another layer.
+        self.choose_layer("output: ")
+        names = [option.text.split("\n")[0] for option in self.find_all("#layer-graph [role=option]")]
+        self.assertIn("nn.linear", " ".join(names))
+        self.assertNotIn("nn.linear (attention.wq)", names)
+
+    def test_graph_by_keyboard(self):
+        self.open("llama.html")
+        self.driver.execute_script("document.getElementById('layer').focus()")
+        self.press(Keys.TAB)
+        focused = self.driver.switch_to.active_element
+        self.assertEqual(focused.get_dom_attribute("role"), "option")
+        self.press(Keys.END, Keys.HOME, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+        focused = self.driver.switch_to.active_element
+        self.assertEqual(focused.get_dom_attribute("aria-selected"), "true")
+        self.assertIn(self.find("#layer-detail h3").text.split(" ")[0], focused.text)
+        # The graph is one stop of the Tab key.
+        self.press(Keys.TAB)
+        self.assertNotEqual(self.driver.switch_to.active_element.get_dom_attribute("role"), "option")
+        self.driver.switch_to.active_element.send_keys(Keys.SHIFT, Keys.TAB)
+        self.assertEqual(self.driver.switch_to.active_element, focused)
+
+    def get_rows(self, selector):
+        return [[cell.text for cell in row.find_elements(By.TAG_NAME, "td")] for row in self.find_all(f"{selector} tbody tr")]
+
+    def test_timeline(self):
+        report = self.read("llama.json")
+        (rank,) = report["prediction"]["by_class"]
+        timeline = rank["timeline"]
+        self.assertEqual([item["id"] for item in timeline], [item["id"] for item in report["collectives"]])
+        self.assertTrue(all(a["end"] <= b["arrival"] for a, b in zip(timeline, timeline[1:])))
+        self.assertAlmostEqual(sum(item["end"] - item["start"] for item in timeline), rank["collective_seconds"])
+        self.open("llama.html")
+        segments = self.driver.execute_script("return getPredictedSegments(prediction.by_class[0])")
+        self.assertAlmostEqual(sum(item["end"] - item["begin"] for item in segments if item["kind"] == "compute"), rank["compute_seconds"])
+        parts = self.get_rows("#timeline div:last-of-type > .scroll")
+        self.assertEqual(len(parts), len(timeline))
+        self.assertIn("all_reduce of layers.0.attention.wo", [row[2] for row in parts])
+        # A part of the run, by keyboard.
+        self.driver.execute_script("document.getElementById('timeline-begin').focus()")
+        self.press(Keys.END)
+        self.find("#timeline-end").send_keys(Keys.PAGE_DOWN)
+        self.assertLess(len(self.get_rows("#timeline div:last-of-type > .scroll")), len(timeline))
+        self.assertRegex(self.find("#timeline-part").text, r"µs to|ms to|ns to")
+        # A pipeline has bubbles, which are its waiting for values of other stages.
+        self.open("pipeline.html")
+        ranks = self.read("pipeline.json")["prediction"]["by_class"]
+        self.assertEqual([row[0] for row in self.get_rows("#timeline > .scroll:first-of-type")], ["rank 0", "rank 1"])
+        kinds = self.driver.execute_script(
+            "return prediction.by_class.map(rank => sum(getPredictedSegments(rank).filter(({kind}) => kind === 'bubbles'), ({begin, end}) => end - begin))")
+        for bubble, rank in zip(kinds, ranks):
+            self.assertAlmostEqual(bubble, rank["waiting_seconds"])
+        self.assertGreater(max(kinds), 0)
+
+    def test_overlap_in_the_timeline(self):
+        (rank,) = self.read("overlap.json")["prediction"]["by_class"]
+        timeline, overlapped = rank["timeline"], rank["overlapped"]
+        self.assertTrue(overlapped)
+        self.assertTrue(all(a["end"] <= b["arrival"] for a, b in zip(timeline, timeline[1:])))
+        self.assertTrue(all(a["end"] <= b["arrival"] for a, b in zip(overlapped, overlapped[1:])))
+        self.open("overlap.html")
+        own, others = self.driver.execute_script(
+            "const [rank] = prediction.by_class; return [getPredictedSegments(rank), getOverlappedSegments(rank)]")
+        total = {kind: sum(item["end"] - item["begin"] for item in own if item["kind"] == kind) for kind in ("compute", "collectives")}
+        self.assertAlmostEqual(total["compute"], rank["compute_seconds"], delta=1e-12)
+        self.assertAlmostEqual(total["collectives"], rank["collective_seconds"], delta=1e-12)
+        self.assertEqual([item["id"] for item in others[0]], [item["id"] for item in overlapped])
+        rows = self.get_rows("#timeline > .scroll:first-of-type")
+        self.assertEqual([row[0] for row in rows], [f"ranks 0–{RANKS - 1}", f"ranks 0–{RANKS - 1}, overlapped"])
+        # Two links at the same time need two lines.
+        lanes = self.driver.execute_script("""
+            const make = (arrival, end) => ({ id: 0, arrival, start: arrival, end });
+            return getOverlappedSegments({ overlapped: [make(0, 4), make(1, 2), make(2, 5), make(4, 6)] }).map(lane => lane.map(({ begin }) => begin))""")
+        self.assertEqual(lanes, [[0, 4], [1, 2]])
+
+    def test_a_measured_run(self):
+        trace = self.read("trace.json")
+        self.open("measured.html")
+        rows = self.get_rows("#timeline > .scroll:first-of-type")
+        self.assertEqual([row[0] for row in rows], [f"ranks 0–{RANKS - 1}, predicted", "rank 0, measured"])
+        measured = self.driver.execute_script("return measured")
+        self.assertEqual((measured["runs"], len(measured["ranks"])), (3, 1))
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X" and event["pid"] == 0 and event["args"]["run"] == measured["run"]]
+        (rank,) = measured["ranks"]
+        self.assertEqual(len(rank["collectives"]), sum(event["cat"] == "collective" for event in slices))
+        self.assertAlmostEqual(sum(item["end"] - item["arrival"] for item in rank["collectives"]),
+                               sum(event["dur"] for event in slices if event["cat"] == "collective") * 1e-6)
+        computed = sum(event["dur"] for event in slices if event["cat"] == "compute") * 1e-6
+        self.assertAlmostEqual(sum(end - begin for begin, end in rank["compute"]), computed, delta=0.1 * computed + 1e-4)
+
+    def test_memory_over_time(self):
+        report = self.read("llama.json")
+        arena = report["prediction"]["arena"]
+        peak = max(item["bytes"] for item in arena["times"])
+        self.assertEqual(sum(value["bytes"] for value in arena["peak"]["values"]), peak)
+        self.assertLessEqual(peak, report["prediction"]["by_class"][0]["memory"]["arena"])
+        self.assertTrue(all(value["first"] <= arena["peak"]["op"] <= value["last"] for value in arena["peak"]["values"]))
+        self.assertTrue(any(value["fqn"] for value in arena["peak"]["values"]))
+        self.open("llama.html")
+        table = self.find_all("#memory table")[-1].text
+        self.assertIn(f"{peak:,} bytes", table)
+        for value in arena["peak"]["values"]:
+            self.assertIn(value["fqn"] or "(no module)", table)
+
     def test_names_and_headings(self):
         """What a screen reader says."""
         self.open("llama.html")
@@ -310,6 +479,9 @@ class Page(unittest.TestCase):
         for theme in ("light", "dark"):
             self.open("llama.html", theme)
             self.open_all()
+            move = self.find_all("#layer-graph .moves")[0]
+            self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
+            move.click()
             self.find_all("[role=treeitem] .placement")[-1].click()
             self.find("#search").send_keys("weight")
             contrasts = self.driver.execute_script(CONTRASTS)
@@ -337,14 +509,16 @@ class Page(unittest.TestCase):
                 document.body.append(probe);
                 const expected = getComputedStyle(probe).color;
                 probe.remove();
-                return [expected, charts.map(chart => {
-                  const { x, y, base } = chart.getDatasetMeta(0).data[0].getProps(["x", "y", "base"], true);
+                const bars = charts.filter(chart => chart.config.type === "bar");
+                return [expected, bars.map(chart => {
+                  const [{ x, y, base }] = chart.getDatasetMeta(0).data.map(bar => bar.getProps(["x", "y", "base"], true))
+                    .sort((a, b) => Math.abs(b.x - b.base) - Math.abs(a.x - a.base));
                   const context = new OffscreenCanvas(1, 1).getContext("2d");
                   context.drawImage(chart.canvas, -Math.round((x + base) / 2), -Math.round(y));
                   const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
                   return `rgb(${r}, ${g}, ${b})`;
                 })];""")
-            self.assertEqual(bars[1], 4 * [bars[0]], theme)
+            self.assertEqual(bars[1], 5 * [bars[0]], theme)
 
     def test_print(self):
         self.open("llama.html", "dark")
@@ -410,6 +584,7 @@ class Page(unittest.TestCase):
         self.find_all("[role=treeitem] > .row")[3].click()
         self.assertIn(f"{LAYERS} equal layers", self.find("#tree").text)
         self.assertLess(len(self.find_all("#collectives tbody tr")), 10)
+        self.assertIn(f"layers.[0–{LAYERS - 1}]: ", Select(self.find("#layer")).first_selected_option.text)
 
 
 def update_screenshots(options):
@@ -434,6 +609,14 @@ def update_screenshots(options):
     take("#parameters", "report-parameters.png")
     page.find_all("#collectives button")[0].click()
     take("#collectives", "report-collectives.png", height=860)
+    page.choose_layer(f"layers.[0–{CONFIG.n_layers - 1}].feed_forward: ")
+    move = page.find_all("#layer-graph .moves")[0]
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
+    move.click()
+    take("#graph", "report-graph.png", height=1100)
+    take("#memory", "report-memory.png", height=900)
+    page.open("measured.html")
+    take("#timeline", "report-timeline.png", height=640)
     page.open("llama.html", "dark")
     take("#time", "report-time.png", height=820)
     Page.doClassCleanups()

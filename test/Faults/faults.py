@@ -151,6 +151,8 @@ CASES = [
     Case("training", TRAIN + "--checkpoint-dir run --checkpoint-every 2 --checkpoint-keep 1 --loss-curve l.svg "
          "--output-weights o.safetensors --trace t.json", ("l.svg", "o.safetensors", "t.json"), check=check_checkpoints,
          quick=60, names=("run",)),
+    Case("training, checkpoints beside the steps", TRAIN + "--checkpoint-dir run --checkpoint-every 2 --checkpoint-async "
+         "--checkpoint-keep 1", check=check_checkpoints, quick=40, names=("run",)),
     Case("metrics", TRAIN + "--checkpoint-dir run --checkpoint-keep 1 --metrics m.jsonl", check=check_metrics,
          names=("run", "m.jsonl")),
     Case("tp-run --calibrate", "tp-run --calibrate machine.json", ("machine.json",), quick=0, most=3),

@@ -115,7 +115,7 @@ batch:
 
 //--- no-data.yaml
 mesh: {dp: 2}
-# CHECK: :[[#@LINE+1]]:1: error: batch says what data_parallel splits, and the plan has no data_parallel
+# CHECK: :[[#@LINE+1]]:1: error: batch names the dimension that data_parallel or expert_parallel splits, and the plan has neither; add one of them, or remove batch
 batch: {ids: 0}
 plan: {}
 

@@ -14,6 +14,8 @@
 // RUN: not tp-opt %t/none.mlir --tp-apply-plan=plan=%t/none.yaml 2>&1 | FileCheck %t/none.yaml
 // RUN: not tp-opt %t/sum.mlir --tp-apply-plan=plan=%t/plan.yaml 2>&1 | FileCheck %t/sum.mlir
 // RUN: not tp-opt %t/unsorted.mlir --tp-apply-plan=plan=%t/plan.yaml 2>&1 | FileCheck %t/unsorted.mlir
+// RUN: not tp-opt %t/bounds.mlir --tp-apply-plan=plan=%t/plan.yaml 2>&1 | FileCheck %t/bounds.mlir
+// RUN: tp-opt %t/modules.mlir --tp-apply-plan=plan=%t/pipeline.yaml | FileCheck %t/pipeline.yaml
 
 //--- moe.mlir
 func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}, %ids: tensor<4x2xi64> {tp.name = "ids"}) -> tensor<4x8xf32> {
@@ -65,7 +67,7 @@ expert_parallel: {ep: ring}
 
 //--- list.yaml
 mesh: {ep: 2}
-# CHECK: :[[#@LINE+1]]:1: error: expert_parallel must map a mesh dimension to all_to_all, found a list
+# CHECK: :[[#@LINE+1]]:1: error: expert_parallel must map a mesh dimension to all_to_all, such as {ep: all_to_all}, found a list
 expert_parallel: [ep]
 
 //--- unknown.yaml
@@ -75,13 +77,13 @@ expert_parallel: {epp: all_to_all}
 
 //--- two.yaml
 mesh: {ep: 2, fp: 2}
-# CHECK: :[[#@LINE+1]]:35: error: expert_parallel splits the experts over one mesh dimension, and 'ep' is given, too
+# CHECK: :[[#@LINE+1]]:35: error: expert_parallel takes one mesh dimension, and this is the second after 'ep'
 expert_parallel: {ep: all_to_all, fp: all_to_all}
 
 //--- data.yaml
 mesh: {dp: 2, ep: 2}
 data_parallel: {dp: ddp}
-# CHECK: :[[#@LINE+1]]:19: error: expert_parallel with data_parallel over another mesh dimension, 'dp', isn't supported; split the batch over that of the experts alone
+# CHECK: :[[#@LINE+1]]:19: error: expert_parallel over 'ep' and data_parallel over 'dp' can't be combined; use data_parallel over 'ep' only, or leave it out
 expert_parallel: {ep: all_to_all}
 
 //--- context.yaml
@@ -98,7 +100,7 @@ plan: {w: Shard(0)}
 
 //--- uneven.yaml
 mesh: {ep: 3}
-# CHECK: :[[#@LINE+2]]:19: error: the 3 ranks of 'ep' don't divide the 4 experts
+# CHECK: :[[#@LINE+2]]:19: error: the 3 ranks of 'ep' don't divide the 4 experts; expert_parallel needs a mesh dimension whose size divides the experts and the tokens
 # CHECK: note: the experts are here
 expert_parallel: {ep: all_to_all}
 
@@ -122,11 +124,14 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 //--- none.yaml
 mesh: {ep: 2}
-# CHECK: :[[#@LINE+1]]:19: error: the model has no experts: none of its ops is 'nn.grouped_matmul', which experts of transformers with experts_implementation='grouped_mm' become
+# CHECK: :[[#@LINE+1]]:19: error: the model has no experts that can be split: it has no 'nn.grouped_matmul'; import a transformers model with experts_implementation='grouped_mm'
 expert_parallel: {ep: all_to_all}
 
 //--- sum.mlir
-func.func @main(%x: tensor<4x8xf32>, %ids: tensor<8xi64>, %bounds: tensor<5xi32>) -> tensor<8x1xf32> {
+func.func @main(%x: tensor<4x8xf32>, %ids: tensor<8xi64>) -> tensor<8x1xf32> {
+  %ends = nn.constant dense<[2, 4, 6, 8]> : tensor<4xi32>
+  %zero = nn.constant dense<0> : tensor<1xi32>
+  %bounds = nn.concat %zero, %ends dim 0 : (tensor<1xi32>, tensor<4xi32>) -> tensor<5xi32>
   %sorted, %order = nn.sort %ids dim 0 count 8 : tensor<8xi64> -> (tensor<8xi64>, tensor<8xi64>)
   %k = nn.constant dense<2> : tensor<i64>
   %token = nn.floor_div %order, %k : (tensor<8xi64>, tensor<i64>) -> tensor<8xi64>
@@ -140,8 +145,69 @@ func.func @main(%x: tensor<4x8xf32>, %ids: tensor<8xi64>, %bounds: tensor<5xi32>
   return %r : tensor<8x1xf32>
 }
 
+//--- bounds.mlir
+// Bounds that may not ascend: rows may be in several groups.
+func.func @main(%x: tensor<4x8xf32>, %ids: tensor<8xi64>, %bounds: tensor<5xi32>) -> tensor<8x8xf32> {
+  %sorted, %order = nn.sort %ids dim 0 count 8 : tensor<8xi64> -> (tensor<8xi64>, tensor<8xi64>)
+  %k = nn.constant dense<2> : tensor<i64>
+  %token = nn.floor_div %order, %k : (tensor<8xi64>, tensor<i64>) -> tensor<8xi64>
+  %rows = nn.index_select %x, %token dim 0 : (tensor<4x8xf32>, tensor<8xi64>) -> tensor<8x8xf32>
+  %w = nn.parameter "w" : tensor<4x8x8xf32>
+  // CHECK: [[#@LINE+1]]:8: error: these experts can't be divided by expert_parallel: their bounds aren't a 0 before a cumulative sum of how many rows each expert has
+  %y = nn.grouped_matmul %rows, %w bounds %bounds : (tensor<8x8xf32>, tensor<4x8x8xf32>, tensor<5xi32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
+//--- modules.mlir
+// The products are in modules of modules, and the function's body has none. A module in the experts' block begins a stage.
+func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}, %ids: tensor<8xi64> {tp.name = "ids"}) -> tensor<4x8xf32> {
+  %sorted, %order = nn.sort %ids dim 0 count 8 : tensor<8xi64> -> (tensor<8xi64>, tensor<8xi64>)
+  %k = nn.constant dense<2> : tensor<i64>
+  %token = nn.floor_div %order, %k : (tensor<8xi64>, tensor<i64>) -> tensor<8xi64>
+  %rows = nn.index_select %x, %token dim 0 : (tensor<4x8xf32>, tensor<8xi64>) -> tensor<8x8xf32>
+  %ends = nn.constant dense<[2, 4, 6, 8]> : tensor<4xi32>
+  %zero = nn.constant dense<0> : tensor<1xi32>
+  %bounds = nn.concat %zero, %ends dim 0 : (tensor<1xi32>, tensor<4xi32>) -> tensor<5xi32>
+  %w = nn.parameter "w" : tensor<4x8x8xf32>
+  %y = nn.grouped_matmul %rows, %w bounds %bounds : (tensor<8x8xf32>, tensor<4x8x8xf32>, tensor<5xi32>) -> tensor<8x8xf32>
+  %z = nn.module "act" class "Act" (%y as "x" at 0, %bounds as "b" at 1) {
+  ^bb0(%i: tensor<8x8xf32>, %b: tensor<5xi32>):
+    %s = nn.silu %i : tensor<8x8xf32>
+    %p = nn.parameter "act.p" : tensor<4x8x8xf32>
+    %v = nn.grouped_matmul %s, %p bounds %b : (tensor<8x8xf32>, tensor<4x8x8xf32>, tensor<5xi32>) -> tensor<8x8xf32>
+    nn.yield %v : tensor<8x8xf32>
+  } : (tensor<8x8xf32>, tensor<5xi32>) -> tensor<8x8xf32>
+  %none = nn.constant dense<0> : tensor<8xi64>
+  %places = nn.iota dim 0 start 0.000000e+00 step 1.000000e+00 : tensor<8xi64>
+  %inverse = nn.scatter copy %none, %order, %places dim 0 : (tensor<8xi64>, tensor<8xi64>, tensor<8xi64>)
+  %back = nn.index_select %z, %inverse dim 0 : (tensor<8x8xf32>, tensor<8xi64>) -> tensor<8x8xf32>
+  %by = nn.reshape %back : tensor<8x8xf32> -> tensor<4x2x8xf32>
+  %sum = nn.reduce sum %by dims [1] : tensor<4x2x8xf32> -> tensor<4x8xf32>
+  %out = nn.module "head" class "Head" (%sum as "x" at 0) {
+  ^bb0(%i: tensor<4x8xf32>):
+    %v = nn.parameter "head.v" : tensor<8x8xf32>
+    %o = nn.linear %i, %v : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    nn.yield %o : tensor<4x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %out : tensor<4x8xf32>
+}
+
+//--- pipeline.yaml
+mesh: {pp: 2, ep: 2}
+expert_parallel: {ep: all_to_all}
+pipeline: {pp: {split: [head]}}
+# CHECK: nn.dispatch {{.*}} {tp.stage = 0 : i64}
+# CHECK: nn.grouped_matmul {{.*}} {tp.stage = 0 : i64}
+# CHECK: nn.silu {{.*}} {tp.fqn = "act", tp.stage = 0 : i64}
+# CHECK: nn.grouped_matmul {{.*}} {tp.fqn = "act", tp.stage = 0 : i64}
+# CHECK: nn.combine {{.*}} {tp.stage = 0 : i64}
+# CHECK: nn.linear {{.*}} {tp.fqn = "head", tp.stage = 1 : i64}
+
 //--- unsorted.mlir
-func.func @main(%x: tensor<4x8xf32>, %i: tensor<8xi64>, %bounds: tensor<5xi32>) -> tensor<8x8xf32> {
+func.func @main(%x: tensor<4x8xf32>, %i: tensor<8xi64>) -> tensor<8x8xf32> {
+  %ends = nn.constant dense<[2, 4, 6, 8]> : tensor<4xi32>
+  %zero = nn.constant dense<0> : tensor<1xi32>
+  %bounds = nn.concat %zero, %ends dim 0 : (tensor<1xi32>, tensor<4xi32>) -> tensor<5xi32>
   %rows = nn.index_select %x, %i dim 0 : (tensor<4x8xf32>, tensor<8xi64>) -> tensor<8x8xf32>
   %w = nn.parameter "w" : tensor<4x8x8xf32>
   // CHECK: [[#@LINE+1]]:8: error: these experts can't be divided by expert_parallel: their rows aren't in the order of a sort of the tokens' experts

@@ -9,6 +9,7 @@
 // RUN: tp-opt model.mlir --tp-apply-plan=plan=interleaved.yaml | FileCheck %t/interleaved.yaml
 // RUN: tp-opt model.mlir --tp-print-plan=plan=interleaved.yaml -o /dev/null | FileCheck %s --check-prefix=INTERLEAVED
 // RUN: tp-opt model.mlir --tp-print-plan=plan=memory.yaml -o /dev/null | FileCheck %s --check-prefix=MEMORY
+// RUN: tp-opt model.mlir --tp-print-plan=plan=fsdp.yaml -o /dev/null | FileCheck %s --check-prefix=FSDP
 // RUN: not tp-opt model.mlir --tp-print-plan=plan=small.yaml -o /dev/null 2>&1 | FileCheck small.yaml --check-prefix=ERROR
 
 // TEXT: pipeline: {pp: {split: [layers.3], schedule: 1F1B, microbatches: 2}}
@@ -25,6 +26,15 @@
 // PYTHON: # torch.distributed.pipelining over "pp": SplitPoint.BEGINNING at "layers.3"; Schedule1F1B, n_microbatches=2
 // INTERLEAVED: pipeline: {pp: {split: [layers.1, layers.2, layers.3], schedule: Interleaved1F1B, microbatches: 2}}
 // MEMORY: pipeline: {pp: {split: [layers.2], schedule: 1F1B, microbatches: 1}}
+
+// FSDP splits parameters, so that they fit.
+// FSDP: stage 0: 50% of the forward pass's time, 96 bytes of parameters per rank
+// FSDP-NEXT: stage 1: 50% of the forward pass's time, 32 bytes of parameters per rank
+
+//--- fsdp.yaml
+mesh: {pp: 2, dp: 2}
+data_parallel: {dp: fsdp}
+pipeline: {pp: {split: auto, machine: small-machine.yaml}}
 
 //--- two.yaml
 mesh: {pp: 2}
@@ -50,7 +60,7 @@ links: [{name: link, latency: 1e-6, bandwidth: 1e9}]
 
 //--- small.yaml
 mesh: {pp: 2}
-# ERROR: small.yaml:3:24: error: no cut between the model's modules makes the parameters of each stage fit into the memory of 'small-machine.yaml', 100 bytes for the 1 stage of a rank; use more ranks
+# ERROR: small.yaml:3:24: error: no cut between the model's modules gives each stage at most 100 bytes of parameters, its share of the memory of a rank of 'small-machine.yaml' (100 bytes, 1 stage per rank); use more ranks
 pipeline: {pp: {split: auto, machine: small-machine.yaml}}
 
 //--- small-machine.yaml

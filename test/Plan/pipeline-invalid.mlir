@@ -101,23 +101,23 @@ pipeline: {pp: {split: auto}}
 
 //--- interleaved.yaml
 mesh: {pp: 2}
-# CHECK: :[[#@LINE+1]]:17: error: split must have 3 modules for 2 stages on each of the 2 ranks of 'pp', and 2 more for each further stage per rank, found 1
+# CHECK: :[[#@LINE+1]]:17: error: split has 1 module, which make 2 stages; Interleaved1F1B needs a multiple of 2 stages, at least 4, for the 2 ranks of 'pp'
 pipeline: {pp: {split: [net2], schedule: Interleaved1F1B}}
 
 //--- zero.yaml
 mesh: {pp: 2}
-# CHECK: :[[#@LINE+1]]:17: error: split must have 1 module for 1 stage on each of the 2 ranks of 'pp', and 2 more for each further stage per rank, found 2
+# CHECK: :[[#@LINE+1]]:17: error: split has 2 modules, which make 3 stages; InterleavedZeroBubble needs a multiple of 2 stages, at least 2, for the 2 ranks of 'pp'
 pipeline: {pp: {split: [net1, net2], schedule: InterleavedZeroBubble}}
 
 //--- rounds.yaml
 mesh: {pp: 4}
-# CHECK: :[[#@LINE+2]]:71: error: with several stages per rank, microbatches run in rounds of equal size: 9 microbatches on 4 ranks must be a multiple of 2; a multiple of 4 always is
+# CHECK: :[[#@LINE+2]]:71: error: 9 microbatches on 4 ranks can't run in 2 rounds of equal size, which several stages per rank need; use a multiple of 4
 # CHECK: :[[#@LINE+1]]:24: error: there is no place to cut
 pipeline: {pp: {split: auto, schedule: Interleaved1F1B, microbatches: 9}}
 
 //--- count.yaml
 mesh: {pp: 2}
-# CHECK: :[[#@LINE+2]]:47: error: 1F1B runs one stage on each rank, found 2; Interleaved1F1B and InterleavedZeroBubble run several
+# CHECK: :[[#@LINE+2]]:47: error: 1F1B allows one stage per rank, found 2; use Interleaved1F1B or InterleavedZeroBubble for several
 # CHECK: :[[#@LINE+1]]:24: error: there is no place to cut
 pipeline: {pp: {split: auto, stages_per_rank: 2, schedule: 1F1B}}
 
@@ -129,8 +129,8 @@ pipeline: {pp: {split: auto, stages_per_rank: 1, schedule: Interleaved1F1B}}
 
 //--- listed.yaml
 mesh: {pp: 2}
-# CHECK: :[[#@LINE+2]]:32: error: 'stages_per_rank' is for split: auto; a list of modules says what the stages are
-# CHECK: :[[#@LINE+1]]:52: error: 'machine' is for split: auto; a list of modules says what the stages are
+# CHECK: :[[#@LINE+2]]:32: error: 'stages_per_rank' needs split: auto, and split is a list of modules; remove one of them
+# CHECK: :[[#@LINE+1]]:52: error: 'machine' needs split: auto, and split is a list of modules; remove one of them
 pipeline: {pp: {split: [net2], stages_per_rank: 1, machine: cpu}}
 
 //--- machine.yaml
@@ -141,7 +141,7 @@ pipeline: {pp: {split: auto, machine: h1000}}
 
 //--- fewer.yaml
 mesh: {pp: 3}
-# CHECK: :[[#@LINE+1]]:24: error: the model's lists have 2 modules, fewer than 3 stages ('net.0' is the first)
+# CHECK: :[[#@LINE+1]]:24: error: the model can be cut into at most 2 stages, one for each module of its lists ('net.0', …), and the pipeline has 3; use fewer stages, or name the modules that begin them
 pipeline: {pp: {split: auto}}
 
 //--- branch.yaml

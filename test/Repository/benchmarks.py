@@ -20,6 +20,7 @@ FOLDERS = "--bin {build}/bin --out {out}"
 SCRIPTS = {
     "all_reduce": ("--build {build}", ["torch"]),
     "auto_plan": ("--bin {build}/bin", ["torch", "transformers"]),
+    "checkpoints": (FOLDERS, ["numpy"]),
     "compile_layers": ("--bin {build}/bin", []),
     "compile_time": ("--tp-opt {build}/bin/tp-opt --jax-python {peers}", ["peers"]),
     "dots": ("--tp-opt {build}/bin/tp-opt", []),

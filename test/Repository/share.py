@@ -45,6 +45,11 @@ CASES = [
     ("tp-mlir run model.pt2 --plan pl", ["plan.yaml"], ["model.tpx"]),
     ("tp-mlir run model.pt2 --gemm ", ["tiles"], ["model.tpx"]),
     ("tp-mlir explain --", ["--value", "--json"], ["--target-cpu"]),
+    ("tp-mlir tp-run --gemm ", ["tiles"], ["model.tpx"]),
+    ("tp-mlir tp-run --gemm=o", ["openblas", "onednn"], ["tiles"]),
+    ("tp-mlir tp-ckpt ", ["list", "merge"], ["model.tpx"]),
+    ("tp-mlir tp-ckpt split --max", ["--max-bytes"], ["--with-optimizer"]),
+    ("tp-mlir tp-opt --tp-par", ["--tp-parallelize=", "--tp-partition="], ["--tp-explain="]),
 ]
 
 

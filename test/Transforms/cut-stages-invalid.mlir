@@ -34,7 +34,7 @@ func.func @no_result(%x: tensor<4xf32>, %c: i1) {
 
 tp.mesh @mesh(pp = 2)
 tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
-// expected-error@+1 {{no rank that runs this program is in stage 1; a pipeline's mesh dimension can't split values}}
+// expected-error@+1 {{no rank that runs this program is at index 1 of 'pp'; a pipeline's mesh dimension can't split values}}
 func.func @split(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>} {
   return
 }

@@ -170,8 +170,8 @@ int main(int argc, char **argv) {
   if (isReported()) {
     PassManager pm(&context);
     pm.addPass(createPredictMemory({/*onDevice=*/!target.empty()}));
-    pm.addPass(createReport({report, page, /*explanation=*/"", machine,
-                             /*table=*/!machine.empty()}));
+    pm.addPass(createReport({report, page, /*explanation=*/"", /*trace=*/"",
+                             machine, /*table=*/!machine.empty()}));
     if (failed(pm.run(programs.front().module)))
       return 1;
   }

@@ -138,6 +138,7 @@ SessionOptions getSessionOptions(const Options &options,
   const auto &[backend, job, connection] = communication;
   SessionOptions sessionOptions;
   sessionOptions.communicator.timeout = getTimeout(options);
+  sessionOptions.communicator.checksum = options.checksum;
   sessionOptions.pinRanks = !options.noPin;
   sessionOptions.flightDirectory = options.flightDirectory;
   sessionOptions.gemm.library = parseGemmLibrary(options.gemm);

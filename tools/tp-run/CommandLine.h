@@ -40,6 +40,7 @@ struct TrainingArguments {
   int64_t logEvery = 0;
   std::string checkpointDirectory, resume = "auto", metrics, lossCurve;
   int64_t checkpointEvery = 0, checkpointKeep = 0;
+  bool checkpointAsync = false;
   int64_t checkReplicasEvery = 0; ///< 0: never
   int64_t numRestarts = 0;
 };
@@ -61,7 +62,7 @@ struct Options {
   std::string weights, outputWeights, json, blocks, calibration;
   std::string stateIn, stateOut;
   std::string trace, machine, flightDirectory;
-  bool profile = false, noPin = false;
+  bool profile = false, noPin = false, checksum = false;
   std::string communication = "auto";
   std::string gemm = "measure";
   int64_t processes = 0;        ///< number to start; 0: none

@@ -62,6 +62,18 @@ chooseBackend(const Options &options, const Manifest &manifest) {
           std::nullopt};
 }
 
+void checkChecksums(const Options &options, const Backend &backend) {
+  if (!options.checksum || backend.hasChecksums)
+    return;
+  std::vector<std::string> others;
+  for (const Backend *each : getBackends())
+    if (each->hasChecksums)
+      others.push_back(std::string("--comm=") + each->name);
+  throw inputError(std::string("--checksum: with --comm=") + backend.name +
+                   " messages carry no checksums, only with " +
+                   quotedList(others));
+}
+
 void checkNumProcesses(const Manifest &manifest, const Job &job) {
   if (job.worldSize != manifest.worldSize)
     throw inputError("the program has " + std::to_string(manifest.worldSize) +
@@ -136,9 +148,11 @@ void endJob(const Job &job, Connection &connection,
   }
   if (job.getFate)
     return;
-  if (job.rank == 0)
+  if (job.rank == 0) {
     report("error", error.what());
-  else if (!connection.waitForRankZero(limit))
+    connection.waitForOthers(limit);
+  } else if (!connection.waitForRankZero(limit)) {
     report("error", text);
+  }
   throw Reported{exitCode};
 }

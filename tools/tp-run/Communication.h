@@ -12,6 +12,10 @@
 std::pair<const tprt::Backend &, std::optional<tprt::Job>>
 chooseBackend(const Options &options, const tprt::Manifest &manifest);
 
+/// Throws an input error if --checksum is given, and the backend's messages
+/// can't carry checksums.
+void checkChecksums(const Options &options, const tprt::Backend &backend);
+
 /// Throws an input error unless there is one process for each rank.
 void checkNumProcesses(const tprt::Manifest &manifest, const tprt::Job &job);
 
@@ -44,8 +48,10 @@ template <typename Body>
 auto withCommunication(const Options &options, const tprt::Manifest &manifest,
                        Body body) {
   auto [backend, job] = chooseBackend(options, manifest);
+  checkChecksums(options, backend);
   if (!job)
     return body(Communication{backend});
+  job->checksum = options.checksum;
   tprt::Connection connection(backend, *job, getTimeout(options));
   leaveMessagesToRankZero(*job);
   try {

@@ -130,9 +130,10 @@ static std::string nameRanks(const std::vector<int64_t> &ranks) {
   return text;
 }
 
+/// The empty board of this job. Ranks that are started again get the same one.
 static Board *makeBoard() {
-  void *memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  static void *memory = ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     throw executionError(std::string("cannot share memory with the ranks: ") +
                          std::strerror(errno));
@@ -196,6 +197,33 @@ static void passSignalsOn() {
 
 namespace {
 
+/// Keeps SIGINT and SIGTERM pending while it lives.
+class SignalsHeld {
+public:
+  SignalsHeld() {
+    ::sigemptyset(&held);
+    for (int signal : {SIGINT, SIGTERM})
+      ::sigaddset(&held, signal);
+    ::sigprocmask(SIG_BLOCK, &held, &before);
+  }
+  ~SignalsHeld() { ::sigprocmask(SIG_SETMASK, &before, nullptr); }
+  SignalsHeld(const SignalsHeld &) = delete;
+  SignalsHeld &operator=(const SignalsHeld &) = delete;
+
+  /// One that has come; 0 if none has.
+  int getPending() const {
+    sigset_t pending;
+    ::sigpending(&pending);
+    for (int signal : {SIGINT, SIGTERM})
+      if (::sigismember(&pending, signal))
+        return signal;
+    return 0;
+  }
+
+private:
+  sigset_t held, before;
+};
+
 /// How long ranks have to end on their own after one has failed.
 constexpr std::chrono::milliseconds endTime(4000);
 /// How often this process polls after a failure or while a rank is stopped.
@@ -238,6 +266,8 @@ private:
 } // namespace
 
 std::optional<Job> Launcher::start() {
+  // What arrives meanwhile is for ranks that don't run yet, too.
+  SignalsHeld signals;
   Job job;
   job.worldSize = options.processes;
   job.token = drawToken();
@@ -288,6 +318,12 @@ std::optional<Job> Launcher::start() {
   ::close(listener);
   numRanks = job.worldSize;
   passSignalsOn();
+  int signal = signals.getPending();
+  if (!signal && isToEnd) // it came since the last ranks have ended
+    signal = SIGTERM;
+  if (signal)
+    for (int64_t rank = 0; rank < numRanks; ++rank)
+      ::kill(ranks[rank], signal);
   return std::nullopt;
 }
 
@@ -426,7 +462,7 @@ std::variant<int, Job> startProcesses(const Options &options) {
   Options ofRank = options;
   ofRank.job.emplace().worldSize = options.processes;
   const Manifest &manifest = options.artifact->getManifest();
-  chooseBackend(ofRank, manifest);
+  checkChecksums(options, chooseBackend(ofRank, manifest).first);
   checkNumProcesses(manifest, *ofRank.job);
   for (int64_t restarts = 0;; ++restarts) {
     Launcher launcher(options);

@@ -80,6 +80,12 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
           ->check(CLI::Range(int64_t(1), int64_t(1) << 60))
           ->type_name("M")
           ->needs(directory);
+  CLI::Option *async =
+      app.add_flag("--checkpoint-async", arguments.checkpointAsync,
+                   "write those of --checkpoint-every while the steps go on, "
+                   "from a copy of all parameters in the memory of the process "
+                   "that writes")
+          ->needs(every);
   CLI::Option *replicas =
       app.add_option("--check-replicas", arguments.checkReplicasEvery,
                      "every K steps and before each checkpoint, compare the "
@@ -123,7 +129,8 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
                    "go on when the loss is NaN or infinite");
   for (CLI::Option *option :
        {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
-        replicas, restart, resume, resetData, metrics, log, curve, nonfinite})
+        async, replicas, restart, resume, resetData, metrics, log, curve,
+        nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
   for (const char *other :
@@ -418,6 +425,7 @@ static TrainingOptions getTrainingOptions(const Options &options,
   result.allowNonfinite = arguments.allowNonfinite;
   result.checkpointEvery = arguments.checkpointEvery;
   result.checkpointKeep = arguments.checkpointKeep;
+  result.checkpointAsync = arguments.checkpointAsync;
   result.checkReplicasEvery = arguments.checkReplicasEvery;
   return result;
 }

@@ -490,6 +490,9 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
+  app.add_flag("--checksum", options.checksum,
+               "with --comm=mpi: send a checksum with each message between "
+               "processes, and fail if what arrives isn't what was sent");
   app.add_option("--flight-recorder", options.flightDirectory,
                  "when a run fails, write each rank's last 64 collectives to "
                  "D/flight-RANK.json")
@@ -537,9 +540,14 @@ static void checkUsage(const Options &options) {
         "out" +
         usageHint);
   if (options.training.numRestarts > 0 && options.processes == 0)
-    throw UsageError("--restart is for the processes that -n starts; other "
-                     "launchers restart theirs" +
+    throw UsageError("--restart needs -n; other launchers restart their ranks "
+                     "themselves" +
                      std::string(usageHint));
+  if (options.training.numRestarts > 0 && options.training.resetData)
+    throw UsageError(
+        "--restart continues in the data where the last checkpoint "
+        "was written; leave --reset-data out" +
+        std::string(usageHint));
   if (options.training.numRestarts > 0 && options.training.resume != "auto")
     throw UsageError("--restart continues from the last complete checkpoint; "
                      "leave --resume out" +

@@ -234,15 +234,35 @@ TEST_F(CostModelTest, Overlap) {
   Prediction hidden = predict(function, mesh, machine);
   EXPECT_NEAR(hidden.getSeconds(), compute + gather, 1e-12);
   EXPECT_NEAR(hidden.ofRank(0).collectives, gather, 1e-12);
+  EXPECT_EQ(hidden.getTimeline(0).size(), 1u);
+  auto expectTimes = [](const CollectiveTimes &times, size_t id, double arrival,
+                        double end) {
+    EXPECT_EQ(times.id, id);
+    EXPECT_NEAR(times.arrival, arrival, 1e-12);
+    EXPECT_EQ(times.start, times.arrival);
+    EXPECT_NEAR(times.end, end, 1e-12);
+  };
   machine.overlap = 0.5;
-  EXPECT_NEAR(predict(function, mesh, machine).getSeconds(),
-              compute + 2 * gather, 1e-12);
+  Prediction slowed = predict(function, mesh, machine);
+  EXPECT_NEAR(slowed.getSeconds(), compute + 2 * gather, 1e-12);
+  ASSERT_EQ(slowed.getTimeline(0).size(), 3u);
+  expectTimes(slowed.getTimeline(0)[0], 0, 0, gather / 2);
+  expectTimes(slowed.getTimeline(0)[1], 1, gather / 2, gather);
+  expectTimes(slowed.getTimeline(0)[2], 2, gather + compute,
+              2 * gather + compute);
+  ASSERT_EQ(slowed.getOverlapped(0).size(), 2u);
+  expectTimes(slowed.getOverlapped(0)[0], 0, 0, gather);
+  expectTimes(slowed.getOverlapped(0)[1], 1, gather, 2 * gather);
   // What isn't hidden is waited for, and so is the link.
   machine.overlap = 1;
   machine.memoryBandwidth = 80e9;
   Prediction exposed = predict(function, mesh, machine);
   EXPECT_NEAR(exposed.getSeconds(), 3 * gather, 1e-12);
   EXPECT_EQ(exposed.ofRank(0).waiting, 0);
+  ASSERT_EQ(exposed.getTimeline(0).size(), 3u);
+  expectTimes(exposed.getTimeline(0)[0], 1, 10e-6, gather);
+  expectTimes(exposed.getTimeline(0)[1], 1, gather, 2 * gather);
+  expectTimes(exposed.getTimeline(0)[2], 2, 2 * gather, 3 * gather);
 }
 
 TEST_F(CostModelTest, Presets) {

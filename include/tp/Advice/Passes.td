@@ -100,6 +100,8 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
       --tp-parallelize="plan=plan.yaml html=report.html explanation=explanation.json" -o ranks.mlir
     ```
 
+    With `trace`, it also has what ranks did in a run, as `tp-run --trace` has written it.
+
     The program isn't changed.
 
     With a `machine`, or a `dlti.target_system_spec` on the module that describes one
@@ -112,10 +114,10 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     ```
 
     Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
-    or description is wrong, if a table is asked for without a machine or an explanation without a
-    page, or if the explanation is of another program.
+    or description is wrong, if a table is asked for without a machine, or an explanation or a trace
+    without a page, or if one of these is of another program.
   }];
-  let options = [ReportOption<"file">, ReportPage, ReportExplanation, Machine, Table];
+  let options = [ReportOption<"file">, ReportPage, ReportExplanation, ReportTrace, Machine, Table];
 }
 
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {

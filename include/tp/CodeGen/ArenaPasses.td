@@ -27,6 +27,11 @@ def PlanArena : Pass<"tp-plan-arena", "::mlir::ModuleOp"> {
     %0 = memref.view %arena[%c512][] : memref<4096xi8> to memref<8x16xf32>
     ```
   }];
+  let options = [
+    Option<"describe", "describe", "bool", "false",
+           "Whether to leave on the module, as `tp.arena_use`, what lives over time in the program with "
+           "the largest arena">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 

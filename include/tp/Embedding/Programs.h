@@ -35,10 +35,10 @@ LogicalResult runPipeline(ModuleOp module, StringRef pipeline);
 /// The report of a per-rank program as JSON (docs/Report.md).
 FailureOr<std::string> getReport(ModuleOp module);
 
-/// The page that shows a report in JSON, and an explanation in JSON unless it
-/// is empty.
-llvm::Expected<std::string> getReportPage(StringRef report,
-                                          StringRef explanation);
+/// The page that shows a report in JSON, and an explanation and a trace in JSON
+/// unless they are empty.
+llvm::Expected<std::string>
+getReportPage(StringRef report, StringRef explanation, StringRef trace);
 
 /// Compiles copies of `programs`, at least one, in the first one's context, and
 /// writes the artifact to the file `path`, either all of it or nothing. Warnings

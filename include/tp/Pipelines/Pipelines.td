@@ -45,6 +45,7 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     ReportOption<"report">,
     ReportPage,
     ReportExplanation,
+    ReportTrace,
     Machine,
     Table,
     OneShot,

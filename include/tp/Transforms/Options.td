@@ -79,6 +79,10 @@ def ReportPage : Option<"html", "html", "std::string", "",
 def ReportExplanation : Option<"explanation", "explanation", "std::string", "",
     "Path of the JSON that tp-explain has written about the same program, for the page to show">;
 
+def ReportTrace : Option<"trace", "trace", "std::string", "",
+    "Path of a trace that tp-run has written of the same program, for the page to show beside the "
+    "prediction">;
+
 def Machine : Option<"machine", "machine", "std::string", "",
     "Machine to predict a run on (docs/Prediction.md): name of a preset, or path of a "
     "description; without one, the module's dlti.target_system_spec, if any">;

@@ -257,10 +257,10 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
 def CutStages : Pass<"tp-cut-stages", "::mlir::ModuleOp"> {
   let summary = "Give each stage of a pipeline a program of its own";
   let description = [{
-    Without a `tp.pipeline`, nothing changes. Otherwise the ranks at index i of its mesh dimension
-    get a program of stage i, or of the stages i, i + n, i + 2n, … if each of n indices has several.
-    The function itself becomes that of index 0; the function of each further index names it in
-    `tp.stage_of`.
+    Without a `tp.pipeline`, nothing changes. Otherwise the ranks at each index of its mesh
+    dimension get a program of their own. With n indices, the program of index i runs stage i, or
+    the stages i, i + n, i + 2n, … if the pipeline has more than n stages. The function itself
+    becomes the program of index 0. The function of each further index names it in `tp.stage_of`.
 
     An op that is marked with `tp.stage`, and depends on an activation, runs on that stage. So does
     an unmarked op whose operands come from one stage. All other ops run on each stage that needs
@@ -270,15 +270,14 @@ def CutStages : Pass<"tp-cut-stages", "::mlir::ModuleOp"> {
     others' gradients and updates its own copy alike.
 
     A value that another rank needs becomes a `tp.transfer` in both programs. The sender starts it
-    where the value is computed, and waits for it when it sends a value two or more steps after that
-    of its receipt, if every pass takes one step. The receiver waits for it where it first needs the
-    value.
+    where the value is computed. Count the passes of all ranks in steps, as if every pass took one
+    step: the sender waits for the transfer when it sends a value to the same rank at least two
+    steps after the receipt. The receiver waits for it where it first needs the value.
 
     Ops run in the order of the pipeline's schedule, by their passes (`tp.pass`). With
     `InterleavedZeroBubble`, the ops of a backward pass that no other stage's ops depend on run
-    later: these are the gradients of weights. Tensors that a
-    stage doesn't take or return have an empty type and the attribute `tp.absent`. Scalars are
-    returned by all stages.
+    later: these are the gradients of weights. Tensors that a stage doesn't take or return have an
+    empty type and the attribute `tp.absent`. Scalars are returned by all stages.
 
     With a pipeline over {pp: 2}, the program
 
@@ -622,7 +621,9 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
     must have the same type in both programs. The pass then runs the stages' transfers against each
     other, a transfer being over when both of its stages have started it. If all stages get to their
     ends in one order of steps, they do in every order. If not, the error shows what each stage waits
-    for.
+    for. A stage that receives values must also know along which mesh dimensions they may differ: if a
+    stage has collectives in a branch or a loop, each transfer must name all such dimensions in
+    `varying`.
   }];
   let statistics = [
     Statistic<"numProven", "proven", "Collectives that all ranks are proven to issue alike">,

@@ -8,12 +8,18 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
+#include "tp/Interfaces/ModelOpInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::tp {
 
-/// Moves the bodies of all modules under `root` into their parents; each op that
-/// moves keeps the module's FQN as `tp.fqn`.
+/// Moves the bodies of `module` and of all modules in it to where `module` is,
+/// and erases them. Each op that moves keeps its module's FQN as `tp.fqn`.
+void inlineModule(ModuleOpInterface module);
+
+/// Does so for all modules under `root`, which isn't one, and merges what the
+/// functions under `root` read of parameters that FSDP splits
+/// (shareParameters).
 void inlineModules(Operation *root);
 
 /// Replaces ops under `root` that only differ from simpler ones in their

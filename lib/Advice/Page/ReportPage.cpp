@@ -3,13 +3,14 @@
 
 #include "tp/Advice/Page/ReportPage.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ScopedPrinter.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::tp;
 
-/// The page, with a mark where each of the two JSON texts goes.
+/// The page, with a mark where each of the JSON texts goes.
 static constexpr StringLiteral kPage =
 #include "page.html.inc"
     ;
@@ -25,15 +26,18 @@ static void printInScript(const llvm::json::Value &value, raw_ostream &os) {
 }
 
 void tp::printReportPage(const llvm::json::Value &report,
-                         const llvm::json::Value &explanation,
-                         raw_ostream &os) {
-  auto [start, rest] = kPage.split("@REPORT@");
-  auto [middle, end] = rest.split("@EXPLANATION@");
-  os << start;
-  printInScript(report, os);
-  os << middle;
-  printInScript(explanation, os);
-  os << end;
+                         const PageDetails &details, raw_ostream &os) {
+  StringRef rest = kPage;
+  auto fill = [&](StringRef mark, const llvm::json::Value &value) {
+    auto [before, after] = rest.split(mark);
+    os << before;
+    printInScript(value, os);
+    rest = after;
+  };
+  fill("@REPORT@", report);
+  fill("@EXPLANATION@", details.explanation);
+  fill("@MEASURED@", details.measured);
+  os << rest;
 }
 
 /// "dp=2, tp=4"; empty if `axes` isn't what mesh dimensions are written as.
@@ -66,6 +70,47 @@ countRedistributions(const llvm::json::Value &report) {
     total.second += *each.getAsObject()->getInteger("bytes_received_total");
   }
   return total;
+}
+
+/// The values of an explanation without their chains, which are most of the
+/// text. What many of them have in common is written once: `kinds` are ops with
+/// types and placements, `fqns` modules, and a value has the index of its kind,
+/// of its module, its operands and, if it isn't that of an op, its name.
+static llvm::json::Object shareValues(const llvm::json::Array &values) {
+  llvm::json::Array kinds, fqns, rows;
+  llvm::StringMap<int64_t> knownKinds, knownFqns;
+  auto insert = [](llvm::StringMap<int64_t> &known, llvm::json::Array &list,
+                   const Twine &key, llvm::json::Value value) {
+    auto [it, isNew] = known.try_emplace(key.str(), list.size());
+    if (isNew)
+      list.push_back(std::move(value));
+    return it->second;
+  };
+  for (const llvm::json::Value &each : values) {
+    const llvm::json::Object &value = *each.getAsObject();
+    llvm::json::Object kind;
+    for (StringRef key : {"op", "shape", "dtype", "placements"})
+      if (const llvm::json::Value *field = value.get(key))
+        kind[key] = *field;
+    std::string text =
+        llvm::to_string(llvm::json::Value(llvm::json::Object(kind)));
+    StringRef op = value.getString("op").value_or("");
+    StringRef fqn = value.getString("fqn").value_or("");
+    StringRef name = value.getString("name").value_or("");
+    llvm::json::Array operands;
+    if (const llvm::json::Array *list = value.getArray("operands"))
+      operands = *list;
+    llvm::json::Array row;
+    row.push_back(insert(knownKinds, kinds, text, std::move(kind)));
+    row.push_back(insert(knownFqns, fqns, fqn, fqn.str()));
+    row.push_back(std::move(operands));
+    if (name != (op + " (" + fqn + ")").str())
+      row.push_back(name.str());
+    rows.push_back(std::move(row));
+  }
+  return llvm::json::Object{{"kinds", std::move(kinds)},
+                            {"fqns", std::move(fqns)},
+                            {"rows", std::move(rows)}};
 }
 
 llvm::Expected<llvm::json::Value>
@@ -104,7 +149,12 @@ tp::parseExplanation(StringRef json, const llvm::json::Value &report) {
                 " redistributions of " + Twine(ownBytes) +
                 " bytes; the report has " + Twine(count) + " of " +
                 Twine(bytes) + " bytes");
-  // The placements of all values are most of the text, and aren't shown.
-  explanation->erase("values");
+  const llvm::json::Array *values = explanation->getArray("values");
+  if (!values || !llvm::all_of(*values, [](const llvm::json::Value &value) {
+        return value.getAsObject();
+      }))
+    return fail("it has no values");
+  llvm::json::Object shared = shareValues(*values);
+  (*explanation)["values"] = std::move(shared);
   return parsed;
 }

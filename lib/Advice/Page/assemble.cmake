@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Writes the report's page, with its style and scripts in it, as a string literal of C++. The two places for the data stay.
 #
-#   cmake -DPAGE=page.html -DSTYLE=page.css -DSCRIPTS=a.js,b.js -DCHART=chart.min.js -DCHART_LICENSE=LICENSE -DOUT=file -P assemble.cmake
+#   cmake -DPAGE=page.html -DSTYLE=page.css -DSCRIPTS=a.js,b.js -DCHART=chart.min.js -DCHART_LICENSE=LICENSE
+#     -DGRAPH=dagre.min.js -DGRAPH_LICENSE=LICENSE -DOUT=file -P assemble.cmake
 cmake_minimum_required(VERSION 3.25)
 file(READ ${PAGE} page)
 string(REPLACE "," ";" scripts "${SCRIPTS}")
@@ -10,7 +11,7 @@ foreach(script ${scripts})
   file(READ ${script} text)
   string(APPEND SCRIPTS_TEXT "${text}")
 endforeach()
-foreach(part STYLE CHART_LICENSE CHART)
+foreach(part STYLE CHART_LICENSE CHART GRAPH_LICENSE GRAPH)
   file(READ ${${part}} text)
   string(REPLACE "@${part}@" "${text}" page "${page}")
 endforeach()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bar charts by Chart.js. Each stands beside a table with the same numbers, and each part of a bar has a pattern.
+// Charts by Chart.js. Each stands beside a table with the same numbers, and each part of a bar has a pattern.
 
 const charts = [];
 
@@ -47,36 +47,72 @@ function applyTheme(chart) {
   chart.update();
 }
 
-/** Stacked bars, one for each label. `series`: {label, values}, at most four. `label` is for screen readers. */
-function makeBars({ label, labels, series, format, axis }) {
+/** A chart of at most four series. `label` is for screen readers; `tooltip` is the text about a point. */
+function makeChart({ label, height, type, data, scales, tooltip, ...options }) {
   const canvas = create("canvas", { role: "img", "aria-label": `${label}. The table below has the numbers.` });
-  const box = create("div", { class: "chart", style: `height: ${90 + 30 * labels.length}px` }, canvas);
+  const box = create("div", { class: "chart", style: `height: ${height}px` }, canvas);
   const draw = () => {
     const chart = new Chart(canvas, {
-      type: "bar",
-      data: { labels, datasets: series.map(({ label, values }) => ({ label, data: values, borderWidth: 1, maxBarThickness: 22 })) },
+      type, data,
       options: {
-        indexAxis: "y", animation: false, maintainAspectRatio: false,
-        scales: {
-          x: { stacked: true, grid: {}, ticks: { callback: value => format(value) }, title: { display: true, text: axis } },
-          y: { stacked: true, grid: { display: false }, ticks: { autoSkip: false }, title: { display: false } }
-        },
-        plugins: {
-          legend: { display: series.length > 1, labels: {} },
-          tooltip: { callbacks: { label: item => `${item.dataset.label}: ${format(item.raw)}` } }
-        }
+        ...options, animation: false, maintainAspectRatio: false, scales,
+        plugins: { legend: { display: data.datasets.length > 1, labels: {} }, tooltip: { callbacks: { label: tooltip } } }
       }
     });
     applyTheme(chart);
     charts.push(chart);
+    return chart;
   };
   return { figure: create("figure", {}, box), draw };
 }
 
+/** The axis of the numbers, and the axis of the names. */
+function makeScales(format, axis, stacked) {
+  return {
+    x: { stacked, grid: {}, ticks: { callback: value => format(value) }, title: { display: true, text: axis } },
+    y: { stacked, grid: { display: false }, ticks: { autoSkip: false }, title: { display: false } }
+  };
+}
+
+/** Stacked bars, one for each label. `series`: {label, values}. */
+function makeBars({ label, labels, series, format, axis }) {
+  return makeChart({
+    label, height: 90 + 30 * labels.length, type: "bar", indexAxis: "y",
+    data: { labels, datasets: series.map(({ label, values }) => ({ label, data: values, borderWidth: 1, maxBarThickness: 22 })) },
+    scales: makeScales(format, axis, true), tooltip: item => `${item.dataset.label}: ${format(item.raw)}`
+  });
+}
+
+/** Bars from one number to another, several for each label. `series`: {label, bars: {label, range, text?}}. */
+function makeRanges({ label, labels, series, format, axis }) {
+  return makeChart({
+    label, height: 90 + 30 * labels.length, type: "bar", indexAxis: "y", grouped: false,
+    data: { labels, datasets: series.map(({ label, bars }) =>
+      ({ label, data: bars.map(bar => ({ x: bar.range, y: bar.label, text: bar.text })), borderWidth: 0, maxBarThickness: 22 })) },
+    scales: makeScales(format, axis, false),
+    tooltip: ({ dataset, raw }) => `${dataset.label}${raw.text ? `, ${raw.text}` : ""}: ${format(raw.x[1] - raw.x[0])} from ${format(raw.x[0])}`
+  });
+}
+
+/** Lines over numbers. `series`: {label, points: {x, y, text?}, isStepped?}; the formats are those of x and y. */
+function makeLines({ label, series, formatX, formatY, axisX, axisY, type = "linear", height = 260 }) {
+  const makeScale = (format, text) => ({ type, grid: {}, ticks: { callback: value => format(value) }, title: { display: true, text } });
+  return makeChart({
+    label, height, type: "line", interaction: { mode: "nearest", axis: "x", intersect: false },
+    data: { datasets: series.map(({ label, points, isStepped }, i) => ({ label, data: points, stepped: isStepped ? "after" : false, borderWidth: 2,
+      borderDash: [[], [6, 3], [2, 2], [8, 3, 2, 3]][i], pointRadius: points.length > 60 ? 0 : 3 })) },
+    scales: { x: makeScale(formatX, axisX), y: { ...makeScale(formatY, axisY), beginAtZero: type === "linear" } },
+    tooltip: ({ dataset, raw }) => `${dataset.label}: ${formatY(raw.y)}${raw.text ? `, ${raw.text}` : ""}`
+  });
+}
+
+function showWithChart(section, title, chart, ...content) {
+  show(section, create("h3", {}, title), chart.figure, ...content);
+  return chart.draw(); // it needs its size
+}
+
 function showWithBars(section, title, bars, ...tables) {
-  const chart = makeBars(bars);
-  show(section, create("h3", {}, title), chart.figure, ...tables);
-  chart.draw(); // it needs its size
+  showWithChart(section, title, makeBars(bars), ...tables);
 }
 
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(applyTheme));

@@ -58,9 +58,12 @@ function unique(items) {
 
 function describeExplanation(collectives) {
   const items = explanation.redistributions.filter(item => collectives.some(each => isSameCause(each, item, item.module)));
-  if (!items.length)
-    return [create("p", { class: "hint" }, "The explanation has nothing about it.")];
-  // Equal layers have equal explanations but for their names: the first one stands for them.
+  return items.length ? describeReasons(items) : [create("p", { class: "hint" }, "The explanation has nothing about it.")];
+}
+
+/** `items`: redistributions of the explanation that differ only in the layer. */
+function describeReasons(items) {
+  // They have equal explanations but for their names: the first one stands for them.
   const [first] = items;
   const parts = [];
   if (first.conflicts.length)

@@ -4,6 +4,9 @@
 const report = JSON.parse(document.getElementById("report").textContent);
 /** What tp-explain says about the same program, or null. */
 const explanation = JSON.parse(document.getElementById("explanation").textContent);
+/** What ranks did in a run, of the ranks that stand for their class, or null. ReportPage.h describes it. */
+const measured = JSON.parse(document.getElementById("measured").textContent);
+const prediction = report.prediction;
 const axes = report.mesh.axes;
 
 /** An element. All text of the data passes here, as text and never as markup. */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The sections that are figures and tables, and the order in which all are filled.
 
-const prediction = report.prediction;
-
 function showOverview() {
   const mesh = axes.map(axis => `${axis.name}=${axis.size}`).join(", ");
   document.getElementById("subject").textContent = `Mesh ${mesh}, ${formatCount(report.mesh.ranks, "rank")}.`;
@@ -114,6 +112,29 @@ function showMemory() {
       ...capacity ? [`${(100 * memory.total / capacity).toPrecision(2)} %`] : []])));
 }
 
+const MAX_PEAK_VALUES = 40;
+
+/** What lives in the arena while the program runs. */
+function showArena() {
+  const arena = prediction?.arena;
+  if (!arena)
+    return;
+  const most = arena.times.reduce((a, b) => b.bytes > a.bytes ? b : a);
+  const values = [...arena.peak.values].sort((a, b) => b.bytes - a.bytes);
+  const table = makeTable(`What lives at the peak, ${formatExactBytes(most.bytes)}, while ${most.fqn || "an op without a module"} computes, op ${
+    arena.peak.op.toLocaleString("en")} of ${arena.ops.toLocaleString("en")}`,
+    [{ title: "Computed in", wide: true }, { title: "By" }, ...["Bytes", "Share", "From op", "To op"].map(title => ({ title, number: true }))],
+    values.slice(0, MAX_PEAK_VALUES).map(value => [create("span", { class: "fqn" }, value.fqn || "(no module)"), create("code", {}, value.op || "—"),
+      formatBytes(value.bytes), `${(100 * value.bytes / most.bytes).toFixed(1)} %`, value.first.toLocaleString("en"), value.last.toLocaleString("en")]));
+  if (values.length > MAX_PEAK_VALUES)
+    table.append(create("p", {}, `${values.length - MAX_PEAK_VALUES} smaller values aren't listed.`));
+  showWithChart("memory", "The arena over time", makeLines({
+    label: "Bytes that live in the arena, by op of the program", formatX: value => value.toLocaleString("en"), formatY: formatBytes,
+    axisX: "op of the program", axisY: "bytes that live",
+    series: [{ label: "live", isStepped: true, points: arena.times.map(({ op, bytes, fqn }) => ({ x: op, y: bytes, text: fqn })) }]
+  }), table);
+}
+
 function showLinks() {
   const sections = [...document.querySelectorAll("main > section:not([hidden])")];
   document.getElementById("links").append(...sections.map(section =>
@@ -124,7 +145,10 @@ showOverview();
 showParameters();
 showInterface();
 showCollectives();
+showGraph();
 showDimensions();
 showTime();
+showTimeline();
 showMemory();
+showArena();
 showLinks();

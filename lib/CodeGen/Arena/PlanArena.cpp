@@ -14,11 +14,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen/Loops/Buffers.h"
+#include "CodeGen/Program/Origin.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/ArenaUse.h"
 #include "tp/Dialect/TP/Elements.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include <numeric>
@@ -32,6 +34,9 @@ using namespace mlir;
 using namespace mlir::tp;
 
 namespace {
+
+/// The times for which what lives is described, at most.
+constexpr int64_t kMaxTimes = 256;
 
 /// Attempts at a smaller arena from each order.
 constexpr int kMaxAttempts = 15;
@@ -163,6 +168,10 @@ int64_t place(SmallVectorImpl<Buffer> &buffers) {
 }
 
 class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
+public:
+  using PlanArenaBase::PlanArenaBase;
+
+private:
   void runOnOperation() override {
     SmallVector<func::FuncOp> programs = getEntryPrograms(getOperation());
     if (programs.empty())
@@ -170,10 +179,21 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
     functions.clear();
     int64_t bytes = 0;
     SmallVector<SmallVector<Buffer>> placed;
+    func::FuncOp largest;
     for (func::FuncOp program : programs) {
       placed.push_back(std::move(collect(program).buffers));
-      bytes = std::max(bytes, plan(program, placed.back()));
+      int64_t own = plan(program, placed.back());
+      if (own > bytes) {
+        bytes = own;
+        largest = program;
+      }
     }
+    if (describe && largest)
+      getOperation()->setAttr(
+          kArenaUseAttr,
+          describeUse(largest,
+                      placed[llvm::find(programs, largest) - programs.begin()])
+              .toAttr(&getContext()));
     Builder builder(&getContext());
     setManifestEntry(getOperation(), "arena_bytes",
                      builder.getI64IntegerAttr(bytes));
@@ -195,6 +215,63 @@ class PlanArena : public tp::impl::PlanArenaBase<PlanArena> {
         << remark::metric("ArenaBytes", bytes)
         << remark::metric("LiveBytes", getMostLive(buffers));
     return bytes;
+  }
+
+  /// An op of a function that `call` calls or, if that is null, of a program.
+  struct Source {
+    Operation *op;
+    tprt::CallOp call;
+  };
+
+  /// The ops of `program` by their numbers, those of called functions in the
+  /// place of the call.
+  SmallVector<Source> listOps(func::FuncOp program) {
+    SmallVector<Source> ops;
+    for (Operation &op : program.getBody().front()) {
+      auto call = dyn_cast<tprt::CallOp>(op);
+      if (!call) {
+        ops.push_back({&op, {}});
+        continue;
+      }
+      auto function =
+          getOperation().lookupSymbol<func::FuncOp>(call.getCalleeAttr());
+      for (Operation &inner : function.getBody().front())
+        ops.push_back({&inner, call});
+    }
+    return ops;
+  }
+
+  /// The module and the name of the last op of the model that a source computes;
+  /// both are empty if there is none.
+  static std::pair<StringRef, StringRef> getName(const Source &source) {
+    SmallVector<Origin> origins = getOrigins(source.op);
+    if (origins.empty())
+      return {};
+    return {origins.back().getFqn(source.call), origins.back().op};
+  }
+
+  /// What lives at up to kMaxTimes times, and at the peak.
+  ArenaUse describeUse(func::FuncOp program, ArrayRef<Buffer> buffers) {
+    SmallVector<Source> ops = listOps(program);
+    SmallVector<int64_t> live = getLiveBytes(buffers);
+    live.resize(ops.size(), 0);
+    ArenaUse use;
+    use.numOps = live.size();
+    use.peak = llvm::max_element(live) - live.begin();
+    const int64_t length = llvm::divideCeil(use.numOps, kMaxTimes);
+    for (int64_t begin = 0; begin < use.numOps; begin += length) {
+      auto range = ArrayRef(live).slice(begin).take_front(length);
+      int64_t op = begin + (llvm::max_element(range) - range.begin());
+      use.times.push_back({op, live[op], getName(ops[op]).first});
+    }
+    for (const Buffer &buffer : buffers) {
+      const auto [first, last] = buffer.life;
+      if (use.peak < first || use.peak > last)
+        continue;
+      auto [fqn, op] = getName(ops[first]);
+      use.values.push_back({buffer.bytes, fqn, op, first, last});
+    }
+    return use;
   }
 
   /// The new last argument of `function`.

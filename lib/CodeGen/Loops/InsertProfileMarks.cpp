@@ -272,15 +272,12 @@ class InsertProfileMarks
     Builder b(&getContext());
     StringRef fqn;
     SmallVector<StringRef> names;
-    for (Origin origin : marked.origins) {
-      if (call &&
-          static_cast<size_t>(origin.position) < call.getOrigins().size())
-        origin.fqn =
-            cast<StringAttr>(call.getOrigins()[origin.position]).getValue();
+    for (const Origin &origin : marked.origins) {
+      StringRef ofOrigin = origin.getFqn(call);
       // A kernel gets the last origin's FQN, because it computes the others for
       // that one. A call gets the first one's: the others are its epilogue.
-      if (!origin.fqn.empty() && (work.function.empty() || fqn.empty()))
-        fqn = origin.fqn;
+      if (!ofOrigin.empty() && (work.function.empty() || fqn.empty()))
+        fqn = ofOrigin;
       if (names.empty() || names.back() != origin.op)
         names.push_back(origin.op);
     }

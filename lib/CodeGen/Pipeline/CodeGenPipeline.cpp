@@ -55,7 +55,8 @@ static FuseRowsOptions getRowsOnDevice() {
   return options;
 }
 
-void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
+void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice,
+                                   bool describeArena) {
   auto cleanUp = [&] { addCleanUp(pm); };
   // One function of straight-line code.
   pm.addPass(createInlineModules());
@@ -126,7 +127,7 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice) {
     cleanUp();
   }
   pm.addPass(createOutlineKernels({/*wholeOnly=*/isForDevice}));
-  pm.addPass(createPlanArena());
+  pm.addPass(createPlanArena({/*describe=*/describeArena}));
 }
 
 void tp::buildLowerToLLVMPipeline(OpPassManager &pm) {

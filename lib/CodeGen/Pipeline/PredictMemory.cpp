@@ -12,6 +12,7 @@
 #include "tp/CodeGen/Passes.h"
 #include "tp/CodeGen/Pipeline/CodeGenPipeline.h"
 #include "tp/CodeGen/Program/ManifestAttrs.h"
+#include "tp/Dialect/TP/ArenaUse.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Dialect/TPRT/TPRT.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -38,7 +39,7 @@ private:
     module.push_back(copy);
     auto eraseCopy = llvm::scope_exit([&] { copy.erase(); });
     OpPassManager pm(ModuleOp::getOperationName());
-    buildLowerToArenaPipeline(pm, onDevice);
+    buildLowerToArenaPipeline(pm, onDevice, /*describeArena=*/true);
     if (failed(runPipeline(pm, copy)))
       return signalPassFailure();
     auto bytes = getManifest(copy).getAs<IntegerAttr>("arena_bytes");
@@ -48,6 +49,10 @@ private:
       return signalPassFailure();
     }
     module->setAttr(kArenaBytesAttr, bytes);
+    if (Attribute use = copy->getAttr(kArenaUseAttr))
+      module->setAttr(kArenaUseAttr, use);
+    else
+      module->removeAttr(kArenaUseAttr);
   }
 };
 

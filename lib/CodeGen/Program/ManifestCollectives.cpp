@@ -99,13 +99,25 @@ LogicalResult checkSameSequence(RankedProgram &program, RankedProgram &first) {
       os << "collective " << i << " of '@" << name << "' is '" << op->getName()
          << "', that of '@" << firstName << "' is '" << other->getName() << "'";
     } else if (found != required) {
-      auto entry = llvm::find_if(found, [&](NamedAttribute entry) {
-        return required.get(entry.getName()) != entry.getValue();
-      });
+      auto differs = [&](NamedAttribute entry) {
+        return found.get(entry.getName()) != required.get(entry.getName());
+      };
+      auto entry = llvm::find_if(found, differs);
+      StringAttr attr = entry != found.end()
+                            ? entry->getName()
+                            : llvm::find_if(required, differs)->getName();
+      auto print = [&](DictionaryAttr attributes, StringRef program) {
+        if (Attribute value = attributes.get(attr))
+          os << value;
+        else
+          os << "nothing";
+        os << " in '@" << program << "'";
+      };
       os << "collective " << i << ", '" << op->getName() << "', has "
-         << entry->getName().getValue() << " " << entry->getValue() << " in '@"
-         << name << "' and " << required.get(entry->getName()) << " in '@"
-         << firstName << "'";
+         << attr.getValue() << " ";
+      print(found, name);
+      os << " and ";
+      print(required, firstName);
     } else {
       continue;
     }

@@ -16,6 +16,12 @@ namespace mlir::tp {
 using namespace mlir;
 using namespace mlir::tp;
 
+StringRef Origin::getFqn(tprt::CallOp call) const {
+  if (!call || static_cast<size_t>(position) >= call.getOrigins().size())
+    return fqn;
+  return cast<StringAttr>(call.getOrigins()[position]).getValue();
+}
+
 Location tp::getLocationOfAll(Operation *op) {
   llvm::SmallSetVector<Location, 8> locations;
   op->walk([&](Operation *inner) { locations.insert(inner->getLoc()); });

@@ -11,6 +11,7 @@
 #define TP_LIB_CODEGEN_PROGRAM_ORIGIN_H
 
 #include "mlir/IR/Operation.h"
+#include "tp/Dialect/TPRT/TPRT.h"
 
 namespace mlir::tp {
 
@@ -19,6 +20,10 @@ struct Origin {
   int64_t position; ///< in the program: origins sort by it
   StringRef fqn;    ///< of its module; empty where it has none
   StringRef op;     ///< its name, "rms_norm"; other dialects' with the prefix
+
+  /// The FQN where `call` calls the function that has the op; `fqn` if `call`
+  /// is null.
+  StringRef getFqn(tprt::CallOp call) const;
 };
 
 /// One location that joins those of `op` and of all ops inside.

@@ -218,7 +218,8 @@ bool Outliner::describeResults(Operation *op, size_t begin,
         dyn_cast<bufferization::MaterializeInDestinationOp>(users.front());
     if (users.size() > 1 || !write ||
         !write.getDest().getDefiningOp<bufferization::ToTensorOp>()) {
-      signature.push_back(4);
+      llvm::append_values(signature, size_t(4),
+                          size_t(result.getResultNumber()));
       sequence.outputs.push_back(result);
       continue;
     }
@@ -228,7 +229,7 @@ bool Outliner::describeResults(Operation *op, size_t begin,
         }))
       return false;
     sequence.inputs.insert(parameter);
-    llvm::append_values(signature, size_t(5),
+    llvm::append_values(signature, size_t(5), size_t(result.getResultNumber()),
                         size_t(llvm::find(sequence.inputs, parameter) -
                                sequence.inputs.begin()));
     sequence.updates.push_back({result, parameter});

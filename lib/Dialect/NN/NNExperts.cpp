@@ -207,8 +207,10 @@ writeSlots(OpT op, OpBuilder &builder, Value slots, int64_t numTokens,
   int64_t numRanks = tp::MeshOp(split.mesh).getAxesSize(axes);
   int64_t numParts = shapeOf(slots)[0];
   if (!axes.empty() && numRanks != numParts)
-    return op.emitOpError() << "has " << numParts << " parts, and " << numRanks
-                            << " ranks split them; each needs one part";
+    return op.emitOpError()
+           << "has " << numParts << " parts, which " << numRanks
+           << " ranks split; the number of parts must be the "
+              "number of these ranks";
   SlotWriter writer(op, builder, slots, numTokens, split, axes);
   return SmallVector<Value>{build(writer)};
 }

@@ -488,7 +488,8 @@ LogicalResult GroupedMatmulOp::verify() {
   if (input.getRank() != 2 || weight.getRank() != 3 ||
       input.getDimSize(1) != weight.getDimSize(1) ||
       !areBounds(bounds, input.getDimSize(0), weight.getDimSize(0)))
-    return emitOpError() << "needs (m, k), (e, k, n) and (e + 1), found "
+    return emitOpError() << "needs (m, k), (e, k, n) and bounds (e + 1), or "
+                            "(p, e / p + 1) where p divides m and e, found "
                          << input << ", " << weight << " and " << bounds;
   if (weight.getElementType() != input.getElementType())
     return emitOpError() << "operands must have one element type, found "
@@ -503,8 +504,9 @@ LogicalResult GroupedOuterSumOp::verify() {
   if (lhs.getRank() != 2 || rhs.getRank() != 2 ||
       lhs.getDimSize(0) != rhs.getDimSize(0) || result.getRank() != 3 ||
       !areBounds(bounds, lhs.getDimSize(0), result.getDimSize(0)))
-    return emitOpError() << "needs (m, k), (m, n) and (e + 1), found " << lhs
-                         << ", " << rhs << " and " << bounds;
+    return emitOpError() << "needs (m, k), (m, n) and bounds (e + 1), or "
+                            "(p, e / p + 1) where p divides m and e, found "
+                         << lhs << ", " << rhs << " and " << bounds;
   if (rhs.getElementType() != lhs.getElementType())
     return emitOpError() << "operands must have one element type, found " << lhs
                          << " and " << rhs;

@@ -62,9 +62,10 @@ LogicalResult PipelineOp::verifyStages(MeshOp mesh) {
   auto numMicrobatches = static_cast<int64_t>(getMicrobatches());
   if (hasSeveral && !getRoundSize(numMicrobatches, numRanks))
     return emitOpError() << "has " << numMicrobatches
-                         << " microbatches, which aren't a multiple of "
+                         << " microbatches, which can't run in "
                          << numMicrobatches / numRanks
-                         << " (microbatches / ranks, rounded down)";
+                         << " rounds of equal size on " << numRanks
+                         << " ranks; use a multiple of " << numRanks;
   return success();
 }
 
@@ -123,9 +124,9 @@ LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto from = static_cast<int64_t>(getFrom()),
        to = static_cast<int64_t>(getTo());
   if (from == to || from < 0 || to < 0 || from >= size || to >= size)
-    return emitOpError() << "needs two different stages of the " << size
-                         << " of '" << axis.getName() << "', found " << from
-                         << " and " << to;
+    return emitOpError() << "needs two different indices below " << size
+                         << ", the size of '" << axis.getName() << "', found "
+                         << from << " and " << to;
   auto function = (*this)->getParentOfType<FunctionOpInterface>();
   auto ranks = function ? function->getAttrOfType<DenseI64ArrayAttr>(kRanksAttr)
                         : DenseI64ArrayAttr();
@@ -136,9 +137,10 @@ LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return emitOpError() << "the mesh has no rank " << rank;
     int64_t stage = mesh.getIndexAlong(rank, axis);
     if (stage != from && stage != to)
-      return emitOpError() << "is run by rank " << rank << ", of stage "
-                           << stage << ", but is between stages " << from
-                           << " and " << to;
+      return emitOpError() << "is run by rank " << rank << ", at index "
+                           << stage << " of '" << axis.getName()
+                           << "', but is between indices " << from << " and "
+                           << to;
     if (!isEmpty(stage == from ? getResult() : getInput()))
       return emitOpError() << (stage == from
                                    ? "sends a value, so its result"

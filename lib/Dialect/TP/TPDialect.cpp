@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
+#include "tp/Dialect/TP/ArenaUse.h"
 #include "tp/Dialect/TP/Batch.h"
 #include "tp/Dialect/TP/ConstantBuffers.h"
 #include "tp/Dialect/TP/Fsdp.h"
@@ -153,6 +154,10 @@ static constexpr DiscardableAttr discardableAttrs[] = {
     {kArenaBytesAttr, "a number of bytes, an i64, on a module",
      [](Operation *op, Attribute value) {
        return isa<ModuleOp>(op) && isI64(value);
+     }},
+    {kArenaUseAttr, "what tp-predict-memory writes, on a module,",
+     [](Operation *op, Attribute value) {
+       return isa<ModuleOp>(op) && ArenaUse::fromAttr(value);
      }},
     {kReshardAttr, "a unit attribute on 'tp.redistribute'",
      isOn<RedistributeOp, UnitAttr>},

@@ -333,13 +333,10 @@ OpRunner::Results OpRunner::runOnData(const TorchOp &op, c10::Stack stack) {
   try {
     setDevices(stack, c10::kCPU);
     // The parts of a composite op may write what others have computed.
-    const bool sharesRepeats = mayShareRepeats && composite.empty();
-    if (!sharesRepeats || !runOnSlices(op, stack)) {
+    if (mayShareRepeats && composite.empty())
+      runSharingRepeats(op, stack);
+    else
       op.execute(stack);
-      if (sharesRepeats)
-        for (c10::IValue &output : stack)
-          output = mapTensors(output, shareRepeats);
-    }
     if (op.schema && separatesResults(baseName(*op.schema)))
       for (c10::IValue &output : stack)
         output = mapTensors(

@@ -9,7 +9,10 @@
 using namespace mlir;
 using namespace mlir::tp;
 
-at::Tensor mlir::tp::shareRepeats(const at::Tensor &constant) {
+/// `constant`, with a stride of 0 along the dimensions along which all its
+/// slices are equal. Looks at integers and booleans alone, and not at large
+/// tensors.
+static at::Tensor shareRepeats(const at::Tensor &constant) {
   constexpr int64_t kMaxElements = 1 << 24;
   if (!constant.defined() || constant.is_meta() ||
       constant.layout() != at::kStrided || constant.numel() < 2 ||
@@ -39,7 +42,10 @@ static bool isPointwise(const c10::FunctionSchema &schema) {
   return handle && handle->hasTag(at::Tag::pointwise);
 }
 
-bool mlir::tp::runOnSlices(const TorchOp &op, c10::Stack &stack) {
+/// Runs a pointwise op on one slice along the dimensions along which all of its
+/// inputs repeat, and expands the result. Returns false if there are none, or if
+/// the op isn't pointwise.
+static bool runOnSlices(const TorchOp &op, c10::Stack &stack) {
   if (!op.schema || !isPointwise(*op.schema))
     return false;
   int64_t rank = 0;
@@ -79,4 +85,36 @@ bool mlir::tp::runOnSlices(const TorchOp &op, c10::Stack &stack) {
     output = mapTensors(
         output, [&](const at::Tensor &tensor) { return tensor.expand(sizes); });
   return true;
+}
+
+/// Copies the tensors that repeat themselves. Returns whether there are any.
+static bool copyRepeats(c10::Stack &stack) {
+  bool found = false;
+  for (c10::IValue &input : stack)
+    input = mapTensors(input, [&](const at::Tensor &tensor) {
+      bool repeats = false;
+      if (!tensor.defined() || tensor.layout() != at::kStrided)
+        return tensor;
+      for (int64_t dim = 0; dim < tensor.dim(); ++dim)
+        repeats |= tensor.size(dim) > 1 && tensor.stride(dim) == 0;
+      found |= repeats;
+      return repeats ? tensor.contiguous() : tensor;
+    });
+  return found;
+}
+
+void mlir::tp::runSharingRepeats(const TorchOp &op, c10::Stack &stack) {
+  if (runOnSlices(op, stack))
+    return;
+  c10::Stack inputs = stack;
+  try {
+    op.execute(stack);
+  } catch (const c10::Error &) { // it may need other strides
+    if (!copyRepeats(inputs))
+      throw;
+    stack = std::move(inputs);
+    op.execute(stack);
+  }
+  for (c10::IValue &output : stack)
+    output = mapTensors(output, shareRepeats);
 }

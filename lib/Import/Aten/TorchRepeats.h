@@ -5,7 +5,8 @@
 // of a batch. Computing it for each of them takes memory in proportion to the
 // batch: 4 GiB for 64 sequences of 8192 tokens. Here, a constant holds what it
 // repeats along a dimension once, as PyTorch's expanded tensors do, and ops
-// compute it once.
+// compute it once. A model can't see the difference but for strides: an op that
+// needs those of a tensor without repeats, such as a view, gets a copy.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,16 +17,10 @@
 
 namespace mlir::tp {
 
-/// `constant`, with a stride of 0 along the dimensions along which all its
-/// slices are equal. Looks at integers and booleans alone, and not at large
-/// tensors.
-at::Tensor shareRepeats(const at::Tensor &constant);
-
-/// Runs a pointwise op whose tensors are constants, on one slice along the
-/// dimensions along which all of them repeat. Replaces the inputs on the stack
-/// by the expanded result. Returns false if there are none, or if the op isn't
-/// pointwise; PyTorch's exceptions pass through.
-bool runOnSlices(const TorchOp &op, c10::Stack &stack);
+/// Runs an op whose tensors are constants, which may repeat themselves, and
+/// replaces the inputs on the stack by the results, which may, too. PyTorch's
+/// exceptions pass through.
+void runSharingRepeats(const TorchOp &op, c10::Stack &stack);
 
 } // namespace mlir::tp
 

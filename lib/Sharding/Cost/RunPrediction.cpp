@@ -34,7 +34,7 @@ public:
   RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                const Machine &machine)
       : mesh(mesh), machine(machine), model(machine, mesh),
-        prediction{{}, RankClasses(mesh), {}, {}} {
+        prediction{{}, RankClasses(mesh), {}, {}, {}, {}} {
     prediction.classes.splitByProgram(programs);
     for (func::FuncOp program : programs)
       addProgram(program);
@@ -73,15 +73,10 @@ private:
     bool isStarted = false;
   };
   /// What a rank computes before it waits for a collective that it has started,
-  /// given by its index in `issued`, or before the next collective.
+  /// given by its index among these, or before the next collective.
   struct Stretch {
     double seconds = 0;
     std::optional<size_t> awaited;
-  };
-  /// Of a started collective: when it is over, and the time from which the link
-  /// was free until all ranks had arrived.
-  struct Pending {
-    double end = 0, late = 0;
   };
   /// Of a collective on the ranks of a class.
   struct CollectiveCost {
@@ -100,7 +95,9 @@ private:
                          llvm::seq<int64_t>(0, mesh.getNumRanks()));
     auto &list = issued.emplace_back();
     auto &computed = before.emplace_back(1, SmallVector<Stretch, 1>(1));
+    // By start: the number of the collective among the started ones.
     DenseMap<Operation *, size_t> started;
+    size_t numStarted = 0;
     // Programs of one stage issue the same collectives.
     auto [first, isFirst] =
         firstIds.try_emplace(program->getAttr(kStageAttr), numCollectives);
@@ -127,7 +124,7 @@ private:
         if (auto start = dyn_cast<StartOp>(op->getParentOp());
             start && machine.overlap > 0 && !transfer) {
           entry.isStarted = true;
-          started[start] = list.size();
+          started[start] = numStarted++;
         }
         list.push_back(entry);
         computed.push_back(SmallVector<Stretch, 1>(1));
@@ -171,10 +168,11 @@ private:
     RankClasses &classes = prediction.classes;
     classes.splitByPeers(peers);
     prediction.byClass.resize(classes.size());
+    prediction.timelines.resize(classes.size());
+    prediction.overlapped.resize(classes.size());
     prediction.collectives.assign(numCollectives,
                                   SmallVector<double>(classes.size(), 0));
     clock.assign(classes.size(), 0);
-    ends.resize(classes.size());
     busy.assign(classes.size(), SmallVector<double>(machine.links.size(), 0));
     next.assign(classes.size(), 0);
     arrivals.resize(classes.size());
@@ -220,23 +218,31 @@ private:
     for (const Stretch &stretch : before[programOf[index]][next[index]]) {
       clock[index] += stretch.seconds;
       prediction.byClass[index].compute += stretch.seconds;
-      if (stretch.awaited)
-        await(index, *stretch.awaited);
+      if (!stretch.awaited)
+        continue;
+      const CollectiveTimes &times =
+          prediction.overlapped[index][*stretch.awaited];
+      if (times.end > clock[index])
+        await(index, times);
     }
   }
 
-  /// Lets a class wait for the end of a collective that it has started. Of the
-  /// time that is left, the last is the collective's own; before it are the time
-  /// for which the other ranks were late, and that of collectives before it.
-  void await(unsigned index, size_t started) {
-    const Pending &pending = ends[index][started];
-    double left = std::max(0.0, pending.end - clock[index]);
-    double own = std::min(
-        left, getCost(issued[programOf[index]][started], index).seconds);
-    double waiting = std::min(left - own, pending.late);
-    prediction.byClass[index].collectives += left - waiting;
-    prediction.byClass[index].waiting += waiting;
-    clock[index] += left;
+  /// Lets a class wait for other ranks until `start`, then for a link until
+  /// `end`.
+  void block(unsigned index, size_t id, double start, double end) {
+    RankPrediction &rank = prediction.byClass[index];
+    rank.waiting += start - clock[index];
+    rank.collectives += end - start;
+    prediction.timelines[index].push_back({id, clock[index], start, end});
+    clock[index] = end;
+  }
+
+  /// Lets a class wait for the end of a collective. Until its arrival, the link
+  /// is used by those before it.
+  void await(unsigned index, const CollectiveTimes &times) {
+    if (clock[index] < times.arrival)
+      block(index, times.id, clock[index], times.arrival);
+    block(index, times.id, std::max(clock[index], times.start), times.end);
   }
 
   /// Takes part in the next collective of a class. Returns whether it is over.
@@ -273,19 +279,17 @@ private:
       }
     }
     CollectiveCost cost = getCost(collective, index);
-    RankPrediction &rank = prediction.byClass[index];
     prediction.collectives[collective.id][index] = cost.seconds;
-    busy[index][cost.link] = start + cost.seconds;
+    CollectiveTimes times{collective.id, arrived[next[index]], start,
+                          start + cost.seconds};
+    busy[index][cost.link] = times.end;
     if (collective.isStarted) {
-      ends[index].resize(next[index] + 1);
-      ends[index].back() = {start + cost.seconds, start - arrived[next[index]]};
-      double blocked = (1 - machine.overlap) * cost.seconds;
-      rank.collectives += blocked;
-      clock[index] += blocked;
+      prediction.overlapped[index].push_back(times);
+      double slowed = (1 - machine.overlap) * cost.seconds;
+      if (slowed > 0)
+        block(index, times.id, clock[index], clock[index] + slowed);
     } else {
-      rank.collectives += cost.seconds + (arrived[next[index]] - clock[index]);
-      rank.waiting += start - arrived[next[index]];
-      clock[index] = start + cost.seconds;
+      await(index, times);
     }
     ++next[index];
     return true;
@@ -322,8 +326,6 @@ private:
   /// By class.
   SmallVector<unsigned> programOf;
   SmallVector<double> clock;
-  /// By class, then as `issued`.
-  SmallVector<SmallVector<Pending>> ends;
   /// By class and link: when its last collective so far is over.
   SmallVector<SmallVector<double>> busy;
   /// By class: when it has arrived at each of its collectives so far, and the

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Collectives.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 #include "tp/Dialect/TP/Pipeline.h"
 #include "tp/Sharding/Uniformity.h"
 #include "tp/Transforms/Utils.h"
@@ -70,9 +71,10 @@ private:
     DenseMap<Operation *, size_t> numbers;
     WalkResult walked = program.walk([&](CollectiveOpInterface op) {
       auto transfer = dyn_cast<TransferOp>(op.getOperation());
+      Operation *outer = isa<StartOp>(op->getParentOp()) ? op->getParentOp()
+                                                         : op.getOperation();
       if (!transfer) {
-        decidesAnything |=
-            !isa<StartOp>(op->getParentOp()) && op->getParentOp() != program;
+        decidesAnything |= outer->getParentOp() != program;
         if (llvm::none_of(op.getAxes().getAxes(), [&](AxisRefAttr other) {
               return other.getName() == axis.getName();
             }))
@@ -82,8 +84,6 @@ private:
                              "of the pipeline; only 'tp.transfer' can be";
         return WalkResult::interrupt();
       }
-      Operation *outer = isa<StartOp>(op->getParentOp()) ? op->getParentOp()
-                                                         : op.getOperation();
       if (outer->getParentOp() != program) {
         op.emitError("can't prove that the other stage takes part in a "
                      "transfer in a branch or loop");
@@ -92,7 +92,7 @@ private:
       numbers[outer] = counts[getChannel(transfer)]++;
       return WalkResult::advance();
     });
-    if (walked.wasInterrupted())
+    if (walked.wasInterrupted() || failed(checkCalls(program)))
       return failure();
     for (Operation &op : program.getBody().front()) {
       if (auto transfer = dyn_cast<TransferOp>(op)) {
@@ -112,6 +112,23 @@ private:
       }
     }
     return success();
+  }
+
+  /// Fails if a collective is in a function that `program` calls.
+  LogicalResult checkCalls(func::FuncOp program) {
+    WalkResult walked = program.walk([&](CallOpInterface call) {
+      Operation *callee = call.resolveCallableInTable(&symbols);
+      if (!callee || !callee
+                          ->walk([](CollectiveOpInterface) {
+                            return WalkResult::interrupt();
+                          })
+                          .wasInterrupted())
+        return WalkResult::advance();
+      call.emitError("calls a function with collectives, in which transfers "
+                     "between stages aren't checked; inline the call first");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   /// The transfers of `rank`'s program over `channel`.
@@ -236,6 +253,7 @@ private:
   MeshOp mesh;
   PipelineOp pipeline;
   Uniformity uniformity;
+  SymbolTableCollection symbols;
   ArrayRef<func::FuncOp> byRank;
   AxisRefAttr axis;
   int64_t numStages = 0;

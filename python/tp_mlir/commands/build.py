@@ -29,6 +29,7 @@ _OWN_OPTIONS = {
     "report": "the command report prints it, with --json all of it",
     "html": "the option --html of the command report writes it",
     "explanation": "the option --html of the command report takes it",
+    "trace": "tp-report takes it",
 }
 
 

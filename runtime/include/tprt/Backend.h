@@ -26,6 +26,9 @@ struct Backend {
   bool needsProcesses;
   /// Those that it runs.
   Programs programs = All;
+  /// Whether messages of its collectives can carry checksums; see
+  /// CommunicatorOptions::checksum.
+  bool hasChecksums = false;
   /// If each rank is a process: what starts them, "mpirun, mpiexec or srun".
   const char *launchers = nullptr;
   /// Whether one of these has started this process. Null: any launcher of

@@ -103,9 +103,10 @@ public:
   /// of the same name. If writing fails, throws and leaves nothing behind.
   std::string write(const Session &session, int64_t step,
                     const DataState &data);
-  /// The same if other processes host ranks.
+  /// The same if other processes host ranks, or if values have been copied
+  /// before. The number of files doesn't depend on `numThreads`.
   std::string write(const Manifest &manifest, const GetParameter &getParameter,
-                    int64_t step, const DataState &data);
+                    int64_t step, const DataState &data, int64_t numThreads);
 
   /// Removes all complete checkpoints up to `step` except the last `count` of
   /// them. Later checkpoints are left alone and aren't counted: this training

@@ -133,6 +133,11 @@ struct CommunicatorOptions {
   /// How long a rank may wait for the others before the job is ended with a
   /// report of which ranks wait where. Zero: forever.
   std::chrono::milliseconds timeout{120'000};
+  /// Whether each message of a collective carries a checksum, where ranks that
+  /// are processes of the host exchange messages: by MPI, or by a Transport. A
+  /// message that isn't what was sent makes the run fail. All processes have the
+  /// same value.
+  bool checksum = false;
   /// Where the ranks compute; set by the session. Null: on the host.
   Device *device = nullptr;
 };

@@ -59,6 +59,10 @@ public:
   /// connections, for `limit` at most. Returns false if rank 0 doesn't know why
   /// this rank ends, or is still there.
   bool waitForRankZero(std::chrono::milliseconds limit) noexcept;
+  /// After a failure, in rank 0: waits until each other rank has ended, or calls
+  /// waitForRankZero(), for `limit` at most. A launcher may kill the ranks that
+  /// are left as soon as one has ended.
+  void waitForOthers(std::chrono::milliseconds limit) noexcept;
 
   /// For backends.
   Rendezvous &getRendezvous();

@@ -47,6 +47,9 @@ struct Job {
   /// A secret that only the job's ranks have. Without one, the address must be
   /// a loopback address.
   std::string token;
+  /// Whether the texts that this rank sends to the others carry checksums, which
+  /// they check.
+  bool checksum = false;
   int listener = -1; ///< of rank 0, if its parent listens already
   std::function<Fate(int64_t rank)> getFate; ///< null: no launcher watches
 

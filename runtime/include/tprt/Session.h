@@ -111,8 +111,9 @@ struct SessionOptions {
   /// only some of them. Empty: all.
   std::vector<int64_t> ranks;
   CudaOptions cuda;
-  /// If not empty, where a failed run writes `flight-<rank>.json` for each rank
-  /// of this process: its last 64 collectives, with times. Costs some 100 ns a
+  /// If not empty, the directory to which each rank of this process writes
+  /// `flight-<rank>.json` when a run fails, or by recordFailure(): its last 64
+  /// collectives, with times. The session creates it. Costs about 100 ns per
   /// collective.
   std::string flightDirectory;
   /// Pins each rank's thread to its own cores, if there are enough; a thread
@@ -182,12 +183,20 @@ public:
   /// process, both checked like those of the constructor. If a check fails, sets
   /// none of them.
   void setParameters(const TensorMap &values, const TensorMap &blocks = {});
-  /// Compares the values of updated parameters that several ranks hold. They
-  /// have the same bits unless a rank has computed something else, for example
-  /// on a broken processor. Returns what differs in the first parameter in which
-  /// something does; empty if nothing does. All processes of the job call it.
-  /// Reads each such parameter once. Throws execution errors like run().
+  /// Compares the values of parameters that a program updates and several ranks
+  /// hold, by a CRC-32 of each block; those whose ranks hold summands
+  /// (Partial) are left out. Blocks have the same bits unless a rank has computed
+  /// something else, for example on a broken processor. Returns what differs in
+  /// the first parameter in which something does; empty if nothing does. All
+  /// processes of the job call it. Reads each such parameter once. Throws
+  /// execution errors like run().
   std::string findDivergence();
+  /// For a failure that isn't one of run(), such as the end of another process
+  /// between runs: writes what run() writes to `flightDirectory`. After a run
+  /// that has failed, and before the first run, there is nothing to write.
+  /// Returns what goes wrong, as the end of the failure's text; empty if nothing
+  /// does.
+  std::string recordFailure(const std::string &failure);
   /// Sets all parameters that programs update to their initial values. Throws
   /// an input error if one of them has none.
   void resetState();

@@ -53,7 +53,7 @@ struct Piece {
   int64_t offset;
   int64_t size;
 
-  bool operator==(const Piece &) const = default;
+  auto operator<=>(const Piece &) const = default;
 };
 
 /// A rank's part of a tensor: along each dimension, the pieces that it consists
@@ -65,7 +65,7 @@ struct Block {
 
   /// The shape of the dense tensor that a rank holds.
   TPRT_API Shape getShape() const;
-  bool operator==(const Block &) const = default;
+  auto operator<=>(const Block &) const = default;
 };
 
 /// The block of shape `size` at `offset`.

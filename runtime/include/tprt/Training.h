@@ -34,6 +34,12 @@ struct TrainingOptions {
   CheckpointDirectory *checkpoints = nullptr; ///< null: none are written
   int64_t checkpointEvery = 0; ///< steps; 0: only when training ends
   int64_t checkpointKeep = 0;  ///< how many are kept; 0: all
+  /// Whether those of checkpointEvery are written beside the steps, from a copy
+  /// of all parameters in the memory of the process that has `checkpoints`. A
+  /// step then waits only for the copy, and for the checkpoint before it. If
+  /// writing fails, training ends with the error before its next step. The
+  /// other ranks' processes must have the same value.
+  bool checkpointAsync = false;
   /// After every so many steps, and before a checkpoint, the ranks compare the
   /// parameters that several of them hold; see Session::findDivergence(). 0:
   /// never.
@@ -47,6 +53,7 @@ struct TrainingOptions {
   Recording *recording = nullptr;
 
   std::function<void(const StepReport &)> onStep;
+  /// Called by the thread that calls train(), when a checkpoint is complete.
   std::function<void(const std::string &path)> onCheckpoint;
   /// Asked before each step; true ends training there.
   std::function<bool()> shouldStop;
@@ -69,10 +76,10 @@ TPRT_API void checkSameData(const Checkpoint &checkpoint, const Dataset &data,
 
 /// Runs the steps from `start` to options.steps. `start` is 0, or the step of a
 /// checkpoint that has been loaded into the session. `position` is the first
-/// example to use. Writes a checkpoint when the options say so and at the end.
-/// Throws an execution error when a rank fails, the loss isn't finite, or ranks
-/// hold different values of the same parameter; checkpoints written before that
-/// stay.
+/// example to use. Writes a checkpoint when the options say so and at the end;
+/// none is being written when it returns or throws. Throws an execution error
+/// when a rank fails, the loss isn't finite, or ranks hold different values of
+/// the same parameter; checkpoints written before that stay.
 TPRT_API TrainingResult train(Session &session, const Dataset &data,
                               int64_t start, int64_t position,
                               const TrainingOptions &options);

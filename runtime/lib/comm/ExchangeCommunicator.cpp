@@ -3,6 +3,7 @@
 
 #include "comm/ExchangeCommunicator.h"
 
+#include "comm/SealedExchanger.h"
 #include "support/Division.h"
 #include "support/Patience.h"
 #include "support/SparseRows.h"
@@ -62,7 +63,12 @@ ExchangeCommunicator::ExchangeCommunicator(const Manifest &manifest,
                                            std::unique_ptr<Exchanger> exchanger,
                                            std::string description)
     : manifest(manifest), timeout(options.timeout),
-      exchanger(std::move(exchanger)), description(std::move(description)),
+      exchanger(options.checksum ? makeSealed(std::move(exchanger),
+                                              [this](int64_t label) {
+                                                return describeLabel(label);
+                                              })
+                                 : std::move(exchanger)),
+      description(std::move(description)),
       spins(chooseSpins(this->exchanger->getNumLocalRanks())) {
   std::vector<int64_t> everyone(manifest.worldSize);
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -394,6 +400,12 @@ void ExchangeCommunicator::await(IsOver isOver) {
     }
     nextLook = Patience::Clock::now() + lookTime;
   }
+}
+
+/// What exchanges of this label belong to.
+std::string ExchangeCommunicator::describeLabel(int64_t label) const {
+  return label == noCollective ? "an exchange of all ranks between runs"
+                               : describeCollective(manifest, label);
 }
 
 /// "rank 0 waits in collective 3 (…) for ranks 1 and 2"; empty if it doesn't

@@ -103,6 +103,7 @@ private:
   void exchangeNow(const std::byte *sent, const Sizes &sentBytes,
                    std::byte *received, const Sizes &receivedBytes);
   Sizes exchangeSizes(int64_t mine);
+  std::string describeLabel(int64_t label) const;
   std::string describeWait();
 
   const Manifest &manifest;

@@ -3,7 +3,10 @@
 
 #include "comm/Messages.h"
 
+#include "support/Checksum.h"
+
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
@@ -20,10 +23,19 @@ static bool hasText(MessageKind kind) {
          kind == MessageKind::Refuse;
 }
 
-std::string tprt::encodeHead(MessageKind kind, uint64_t size) {
-  std::string head(1, static_cast<char>(kind));
-  if (hasText(kind))
-    head.append(reinterpret_cast<const char *>(&size), sizeof(size));
+/// The first byte if a checksum follows.
+static char toSealed(MessageKind kind) {
+  return static_cast<char>(std::tolower(static_cast<char>(kind)));
+}
+
+std::string tprt::encodeHead(MessageKind kind, uint64_t size,
+                             std::optional<uint32_t> crc) {
+  if (!hasText(kind))
+    return std::string(1, static_cast<char>(kind));
+  std::string head(1, crc ? toSealed(kind) : static_cast<char>(kind));
+  head.append(reinterpret_cast<const char *>(&size), sizeof(size));
+  if (crc)
+    head.append(reinterpret_cast<const char *>(&*crc), sizeof(*crc));
   return head;
 }
 
@@ -31,30 +43,37 @@ static std::optional<MessageKind> toKind(char byte) {
   for (MessageKind kind :
        {MessageKind::Data, MessageKind::Abort, MessageKind::Refuse,
         MessageKind::Leave, MessageKind::Alive})
-    if (byte == static_cast<char>(kind))
+    if (byte == static_cast<char>(kind) ||
+        (hasText(kind) && byte == toSealed(kind)))
       return kind;
   return std::nullopt;
 }
 
 MessageReader::Progress MessageReader::readHead() {
+  constexpr size_t plain = 1 + sizeof(size);
   while (!kind) {
-    size_t wanted = numHead == 0 ? 1 : head.size();
+    std::optional<MessageKind> found;
+    size_t wanted = 1;
+    bool isSealed = false;
+    if (numHead > 0) {
+      found = toKind(head[0]);
+      if (!found)
+        throw executionError("the bytes that arrive aren't a message");
+      isSealed = head[0] != static_cast<char>(*found);
+      if (hasText(*found))
+        wanted = isSealed ? head.size() : plain;
+    }
     if (numHead < wanted) {
       ptrdiff_t count = source(head.data() + numHead, wanted - numHead);
       if (count <= 0)
         return count < 0 ? Progress::Waits : Progress::Ended;
       numHead += count;
-    }
-    std::optional<MessageKind> found = toKind(head[0]);
-    if (!found)
-      throw executionError("the bytes that arrive aren't a message");
-    if (!hasText(*found)) {
-      size = 0;
-    } else if (numHead < head.size()) {
       continue;
-    } else {
-      std::memcpy(&size, head.data() + 1, sizeof(size));
     }
+    if (hasText(*found))
+      std::memcpy(&size, head.data() + 1, sizeof(size));
+    if (isSealed)
+      std::memcpy(&crc.emplace(), head.data() + plain, sizeof(*crc));
     kind = found;
   }
   return Progress::Complete;
@@ -74,6 +93,10 @@ MessageReader::Progress MessageReader::readText(uint64_t limit) {
     numText += count;
   }
   text.resize(numText);
+  if (crc && updateCrc(0, text.data(), text.size()) != *crc)
+    throw executionError("a message of " + std::to_string(size) +
+                         " bytes arrives with another CRC-32 than it was sent "
+                         "with");
   return Progress::Complete;
 }
 
@@ -81,6 +104,7 @@ Message MessageReader::take() {
   Message message{*kind, std::move(text)};
   text.clear();
   kind.reset();
+  crc.reset();
   numHead = numText = size = 0;
   return message;
 }

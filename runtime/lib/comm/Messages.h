@@ -26,7 +26,8 @@ namespace tprt {
 //===----------------------------------------------------------------------===//
 
 /// The first byte of a message. For Data, Abort and Refuse, an 8-byte size and
-/// the text follow.
+/// the text follow. If the byte is a small letter, the text's CRC-32 is between
+/// them, in 4 bytes.
 enum class MessageKind : char {
   Data = 'D',
   Abort = 'A',  ///< the text is the reason
@@ -44,7 +45,8 @@ struct Message {
 constexpr uint64_t maxReasonBytes = 4096;
 
 /// The bytes that precede a message's text.
-TPRT_API std::string encodeHead(MessageKind kind, uint64_t size);
+TPRT_API std::string encodeHead(MessageKind kind, uint64_t size,
+                                std::optional<uint32_t> crc = std::nullopt);
 
 /// Reads messages from a source of bytes, from which it never takes more than
 /// the message that it reads. Memory grows with the bytes that arrive,
@@ -73,7 +75,7 @@ public:
   uint64_t getSize() const { return size; }
 
   /// Reads the text behind the head. Throws an execution error if it has more
-  /// than `limit` bytes.
+  /// than `limit` bytes, or another checksum than the head says.
   Progress readText(uint64_t limit);
 
   /// Returns the message once head and text have been read. The next message
@@ -82,10 +84,11 @@ public:
 
 private:
   Source source;
-  std::array<char, 9> head = {};
+  std::array<char, 13> head = {};
   size_t numHead = 0; ///< bytes of it received so far
   std::optional<MessageKind> kind;
   uint64_t size = 0;
+  std::optional<uint32_t> crc;
   std::string text;
   size_t numText = 0;
 };

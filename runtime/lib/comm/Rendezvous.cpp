@@ -23,10 +23,12 @@
 #include "comm/Rendezvous.h"
 
 #include "comm/Handshake.h"
+#include "support/Checksum.h"
 #include "tprt/Communicator.h"
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -272,7 +274,10 @@ Rendezvous::Sent Rendezvous::trySend(Peer &peer, MessageKind kind,
   std::unique_lock<std::timed_mutex> lock(peer.sending, farewellTime);
   if (!lock || peer.isCut)
     return Sent::Late;
-  std::string head = encodeHead(kind, text.size());
+  std::optional<uint32_t> crc;
+  if (job.checksum)
+    crc = updateCrc(0, text.data(), text.size());
+  std::string head = encodeHead(kind, text.size(), crc);
   Patience patience(getTime(limit, text.size()));
   peer.isCut = true; // unless it is complete
   for (std::string_view rest : {std::string_view(head), text})
@@ -319,17 +324,46 @@ void Rendezvous::abort(const std::string &reason, ErrorKind kind) noexcept {
 bool Rendezvous::waitForRankZero(milliseconds limit) noexcept {
   if (!peers[0])
     return false;
+  Peer &peer = *peers[0];
+  if (peer.knowsWhy) // else rank 0 would believe that all is well
+    trySend(peer, MessageKind::Leave, "", reasonTime, [] {});
   Patience patience(limit);
   for (char bytes[512];;) {
-    ptrdiff_t count = peers[0]->socket.read(bytes, sizeof(bytes));
+    ptrdiff_t count = peer.socket.read(bytes, sizeof(bytes));
     if (count == 0)
-      return peers[0]->knowsWhy;
+      return peer.knowsWhy;
     if (patience.isOver())
       return false;
-    std::vector<pollfd> entries = {{peers[0]->socket.get(), POLLIN, 0}};
+    std::vector<pollfd> entries = {{peer.socket.get(), POLLIN, 0}};
     if (count < 0)
       waitForEvents(entries);
   }
+}
+
+/// Reads and drops what a peer sends. Returns whether it has left, or ended.
+bool Rendezvous::hasEnded(Peer &peer) noexcept {
+  using Progress = MessageReader::Progress;
+  try {
+    while (!peer.hasLeft) {
+      Progress progress = peer.reader.readHead();
+      if (progress == Progress::Complete)
+        progress = peer.reader.readText(std::numeric_limits<uint64_t>::max());
+      if (progress != Progress::Complete)
+        return progress == Progress::Ended;
+      peer.hasLeft = peer.reader.take().kind == MessageKind::Leave;
+    }
+  } catch (const std::exception &) { // nothing that could be understood follows
+  }
+  return true;
+}
+
+void Rendezvous::waitForOthers(milliseconds limit) noexcept {
+  Patience patience(limit);
+  for (std::unique_ptr<Peer> &peer : peers)
+    while (peer && !hasEnded(*peer) && !patience.isOver()) {
+      std::vector<pollfd> entries = {{peer->socket.get(), POLLIN, 0}};
+      waitForEvents(entries);
+    }
 }
 
 //===----------------------------------------------------------------------===//

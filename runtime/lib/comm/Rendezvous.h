@@ -47,8 +47,9 @@ public:
   void abort(const std::string &reason,
              ErrorKind kind = ErrorKind::Execution) noexcept;
 
-  /// See Connection::waitForRankZero.
+  /// See Connection.
   bool waitForRankZero(std::chrono::milliseconds limit) noexcept;
+  void waitForOthers(std::chrono::milliseconds limit) noexcept;
 
   /// Sets the function that says what this rank is doing, "rank 0 is in
   /// collective 3 (…)", for the errors that this class throws. Null: none.
@@ -88,6 +89,7 @@ private:
                std::chrono::milliseconds limit,
                const std::function<void()> &look);
   std::string readReason(int64_t other);
+  bool hasEnded(Peer &peer) noexcept;
   void showLife();
   [[noreturn]] void fail(const std::string &reason,
                          ErrorKind kind = ErrorKind::Execution);

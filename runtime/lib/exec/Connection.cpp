@@ -54,6 +54,10 @@ bool Connection::waitForRankZero(std::chrono::milliseconds limit) noexcept {
   return impl->rendezvous.waitForRankZero(limit);
 }
 
+void Connection::waitForOthers(std::chrono::milliseconds limit) noexcept {
+  impl->rendezvous.waitForOthers(limit);
+}
+
 static const TensorInfo &getParameter(const Manifest &manifest,
                                       const std::string &name) {
   for (const TensorInfo &info : manifest.parameters)

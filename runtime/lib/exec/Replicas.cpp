@@ -3,34 +3,44 @@
 
 #include "exec/Replicas.h"
 
-#include <algorithm>
+#include "support/Checksum.h"
+
 #include <cstring>
-#include <zlib.h>
+#include <map>
 
 using namespace tprt;
 
-static bool isReplicated(const TensorInfo &info) {
-  for (size_t rank = 1; rank < info.shards.size(); ++rank)
-    if (std::find(info.shards.begin(), info.shards.begin() + rank,
-                  info.shards[rank]) != info.shards.begin() + rank)
-      return true;
-  return false;
+/// For each rank after the first that holds a block, these two ranks.
+static std::vector<std::pair<size_t, size_t>>
+findReplicas(const std::vector<Block> &shards) {
+  std::map<Block, size_t> holders;
+  std::vector<std::pair<size_t, size_t>> replicas;
+  for (size_t rank = 0; rank < shards.size(); ++rank)
+    if (auto [holder, isFirst] = holders.try_emplace(shards[rank], rank);
+        !isFirst)
+      replicas.emplace_back(holder->second, rank);
+  return replicas;
 }
 
 std::string tprt::findDivergence(const Manifest &manifest,
                                  const ShardedTensors &parameters,
                                  Communicator &communicator) {
-  std::vector<const TensorInfo *> compared;
+  struct Compared {
+    const TensorInfo &info;
+    std::vector<std::pair<size_t, size_t>> replicas;
+  };
+  std::vector<Compared> compared;
   std::vector<uint32_t> checksums;
   for (size_t i = 0; i < manifest.parameters.size(); ++i) {
     const TensorInfo &info = manifest.parameters[i];
-    if (!info.isUpdated || !info.neutralRanks.empty() || !isReplicated(info))
+    if (!info.isUpdated || !info.neutralRanks.empty())
+      continue;
+    std::vector<std::pair<size_t, size_t>> replicas = findReplicas(info.shards);
+    if (replicas.empty())
       continue;
     Tensor block = parameters.getBlock(i, communicator.getRank());
-    compared.push_back(&info);
-    checksums.push_back(
-        ::crc32_z(0, reinterpret_cast<const Bytef *>(block.data.get()),
-                  block.getNumBytes()));
+    compared.push_back({info, std::move(replicas)});
+    checksums.push_back(updateCrc(0, block.data.get(), block.getNumBytes()));
   }
   size_t bytes = checksums.size() * sizeof(uint32_t);
   std::vector<std::string> all = communicator.exchange(
@@ -41,18 +51,13 @@ std::string tprt::findDivergence(const Manifest &manifest,
                 sizeof(checksum));
     return checksum;
   };
-  for (size_t i = 0; i < compared.size(); ++i) {
-    const std::vector<Block> &shards = compared[i]->shards;
-    for (size_t rank = 1; rank < shards.size(); ++rank) {
-      size_t first = std::find(shards.begin(), shards.end(), shards[rank]) -
-                     shards.begin();
+  for (size_t i = 0; i < compared.size(); ++i)
+    for (auto [first, rank] : compared[i].replicas)
       if (get(first, i) != get(rank, i))
         return "ranks " + std::to_string(first) + " and " +
                std::to_string(rank) +
                " hold different values of the same "
                "elements of parameter '" +
-               compared[i]->name + "'";
-    }
-  }
+               compared[i].info.name + "'";
   return "";
 }

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <numeric>
 #include <set>
 
@@ -162,18 +163,22 @@ void Session::Impl::runTeam(const RankThreads::Work &work) {
 
 /// Returns what goes wrong, for the end of the failure's text.
 std::string Session::Impl::writeFlights(const std::string &failure) {
-  try {
-    for (const std::unique_ptr<Communicator> &communicator :
-         threads->getCommunicators())
+  if (!threads)
+    return "";
+  std::string problem;
+  for (const std::unique_ptr<Communicator> &communicator :
+       threads->getCommunicators())
+    try {
       if (auto found = flights.find(communicator->getRank());
           found != flights.end())
         found->second.write(options.flightDirectory, getManifest(),
                             *communicator, failure);
-  } catch (const Error &error) {
-    return std::string("; the last collectives can't be recorded: ") +
-           error.what();
-  }
-  return "";
+    } catch (const std::exception &error) { // the failure matters more
+      problem = std::string("; a file of the flight recorder can't be "
+                            "written: ") +
+                error.what();
+    }
+  return problem;
 }
 
 void Session::Impl::dropTeam() {
@@ -458,9 +463,16 @@ Session::Session(std::shared_ptr<const Artifact> artifact,
     else
       impl->parameters.fill(i, *info.init);
   }
-  if (!impl->options.flightDirectory.empty())
+  if (const std::string &directory = impl->options.flightDirectory;
+      !directory.empty()) {
+    std::error_code problem;
+    std::filesystem::create_directories(directory, problem);
+    if (problem)
+      throw inputError("cannot create the directory of the flight recorder, '" +
+                       directory + "': " + problem.message());
     for (int64_t rank : impl->ranks)
       impl->flights[rank];
+  }
   impl->arenas.resize(manifest.worldSize);
   impl->announced.resize(manifest.worldSize);
   if (!impl->device->sharesHostMemory())
@@ -593,6 +605,10 @@ std::string Session::findDivergence() {
       found = own;
   });
   return found;
+}
+
+std::string Session::recordFailure(const std::string &failure) {
+  return impl->writeFlights(failure);
 }
 
 void Session::resetState() {

@@ -3,6 +3,7 @@
 
 #include "tprt/Weights.h"
 
+#include "support/Checksum.h"
 #include "support/Json.h"
 #include "support/Parallel.h"
 #include "tprt/File.h"
@@ -12,16 +13,10 @@
 #include <filesystem>
 #include <numeric>
 #include <set>
-#include <zlib.h>
 
 using namespace tprt;
 using nlohmann::json;
 namespace fs = std::filesystem;
-
-static uint32_t updateCrc(uint32_t crc, const void *data, size_t bytes) {
-  // Given a null address, zlib would start over.
-  return bytes ? crc32_z(crc, static_cast<const Bytef *>(data), bytes) : crc;
-}
 
 //===----------------------------------------------------------------------===//
 // Reading

@@ -6,7 +6,6 @@
 #include "tprt/File.h"
 
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -66,8 +65,6 @@ void FlightRecorder::write(const std::string &directory,
     report["device"] = activity;
   report["runs"] = run;
   report["collectives"] = std::move(collectives);
-  std::error_code problem;
-  std::filesystem::create_directories(directory, problem);
   OutputFile file(directory + "/flight-" +
                   std::to_string(communicator.getRank()) + ".json");
   file.write(report.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,

@@ -274,12 +274,13 @@ std::string CheckpointDirectory::write(const Session &session, int64_t step,
   return write(
       session.getManifest(),
       [&](const std::string &name) { return session.getParameter(name); }, step,
-      data);
+      data, session.getManifest().worldSize);
 }
 
 std::string CheckpointDirectory::write(const Manifest &manifest,
                                        const GetParameter &getParameter,
-                                       int64_t step, const DataState &data) {
+                                       int64_t step, const DataState &data,
+                                       int64_t numThreads) {
   std::string finalPath = path + "/" + nameCheckpoint(step);
   Checkpoint checkpoint;
   checkpoint.path = makeTemporaryName(finalPath + std::string(temporaryMark));
@@ -303,7 +304,7 @@ std::string CheckpointDirectory::write(const Manifest &manifest,
                                                            (stem != stems[0]);
                                                   }),
                                    manifest.worldSize),
-               manifest.worldSize))
+               numThreads))
         checkpoint.files.push_back(std::move(file));
     OutputFile file(checkpoint.path + "/" + manifestName);
     file.write(makeManifest(checkpoint));

@@ -3,6 +3,8 @@
 
 #include "tprt/Training.h"
 
+#include "train/Snapshot.h"
+
 #include <chrono>
 #include <cmath>
 
@@ -60,17 +62,42 @@ static std::optional<double> getScalar(const RunResult &result,
 TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
                            int64_t position, const TrainingOptions &options) {
   using Clock = std::chrono::steady_clock;
-  checkTrainingProgram(session.getManifest());
+  const Manifest &manifest = session.getManifest();
+  checkTrainingProgram(manifest);
   TrainingResult training;
   training.step = start;
+  auto withParameters = [&](const UseParameters &work) {
+    if (options.withParameters)
+      options.withParameters(work);
+    else if (options.checkpoints)
+      work([&](const std::string &name) { return session.getParameter(name); });
+  };
+  auto noteCheckpoint = [&](const std::string &path) {
+    training.checkpoint = path;
+    if (options.onCheckpoint)
+      options.onCheckpoint(path);
+  };
+  std::future<std::string> beside; // the checkpoint that is being written
+  auto awaitBeside = [&] {
+    if (beside.valid())
+      noteCheckpoint(beside.get());
+  };
   auto write = [&](const GetParameter &getParameter) {
-    training.checkpoint = options.checkpoints->write(
-        session.getManifest(), getParameter, training.step,
-        {data.getNumExamples(), position, options.seed});
+    awaitBeside();
+    std::string path = options.checkpoints->write(
+        manifest, getParameter, training.step,
+        {data.getNumExamples(), position, options.seed}, manifest.worldSize);
     if (options.checkpointKeep > 0)
       options.checkpoints->keepLast(options.checkpointKeep, training.step);
-    if (options.onCheckpoint)
-      options.onCheckpoint(training.checkpoint);
+    noteCheckpoint(path);
+  };
+  auto writeBeside = [&](const GetParameter &getParameter) {
+    awaitBeside(); // so that there is one snapshot at a time
+    beside = writeSnapshot(
+        *options.checkpoints, manifest,
+        takeSnapshot(manifest, getParameter, manifest.worldSize), training.step,
+        {data.getNumExamples(), position, options.seed},
+        options.checkpointKeep);
   };
   int64_t comparedStep = start;
   auto compareReplicas = [&] {
@@ -83,49 +110,65 @@ TrainingResult tprt::train(Session &session, const Dataset &data, int64_t start,
                            divergence);
   };
   int64_t savedStep = start;
-  auto save = [&] {
-    if (savedStep == training.step)
-      return;
+  bool isBeside = false; // that of savedStep, in all processes
+  auto save = [&](bool goesOn) {
     compareReplicas();
     savedStep = training.step;
-    if (options.withParameters)
-      options.withParameters(write);
-    else if (options.checkpoints)
-      write(
-          [&](const std::string &name) { return session.getParameter(name); });
+    isBeside = options.checkpointAsync && goesOn;
+    if (isBeside)
+      withParameters(writeBeside);
+    else
+      withParameters(write);
   };
-  while (training.step < options.steps) {
-    training.wasStopped = options.shouldStop && options.shouldStop();
-    if (training.wasStopped)
-      break;
-    Clock::time_point before = Clock::now();
-    TensorMap inputs = data.getBatch(position, options.seed,
-                                     session.getManifest(), session.getRanks());
-    inputs.insert(options.constants.begin(), options.constants.end());
-    RunResult result = session.run(inputs, {.recording = options.recording});
-    position += data.getBatchSize();
-    ++training.step;
-    training.checkpoint.clear();
-    StepReport report{
-        .step = training.step,
-        .loss = *getScalar(result, "loss"),
-        .learningRate = getScalar(result, "lr"),
-        .gradNorm = getScalar(result, "grad_norm"),
-        .seconds = std::chrono::duration<double>(Clock::now() - before).count(),
-        .numExamples = data.getBatchSize()};
-    if (options.onStep)
-      options.onStep(report);
-    if (!std::isfinite(report.loss) && !options.allowNonfinite)
-      throw executionError("the loss of step " + std::to_string(report.step) +
-                           " is " +
-                           (std::isnan(report.loss) ? "NaN" : "infinite"));
-    if (options.checkReplicasEvery > 0 &&
-        training.step % options.checkReplicasEvery == 0)
-      compareReplicas();
-    if (options.checkpointEvery > 0 &&
-        training.step % options.checkpointEvery == 0)
-      save();
+  auto trainSteps = [&] {
+    while (training.step < options.steps) {
+      training.wasStopped = options.shouldStop && options.shouldStop();
+      if (training.wasStopped)
+        break;
+      if (beside.valid() &&
+          beside.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+        awaitBeside();
+      Clock::time_point before = Clock::now();
+      TensorMap inputs =
+          data.getBatch(position, options.seed, manifest, session.getRanks());
+      inputs.insert(options.constants.begin(), options.constants.end());
+      RunResult result = session.run(inputs, {.recording = options.recording});
+      position += data.getBatchSize();
+      ++training.step;
+      training.checkpoint.clear();
+      StepReport report{
+          .step = training.step,
+          .loss = *getScalar(result, "loss"),
+          .learningRate = getScalar(result, "lr"),
+          .gradNorm = getScalar(result, "grad_norm"),
+          .seconds =
+              std::chrono::duration<double>(Clock::now() - before).count(),
+          .numExamples = data.getBatchSize()};
+      if (options.onStep)
+        options.onStep(report);
+      if (!std::isfinite(report.loss) && !options.allowNonfinite)
+        throw executionError("the loss of step " + std::to_string(report.step) +
+                             " is " +
+                             (std::isnan(report.loss) ? "NaN" : "infinite"));
+      if (options.checkReplicasEvery > 0 &&
+          training.step % options.checkReplicasEvery == 0)
+        compareReplicas();
+      if (options.checkpointEvery > 0 &&
+          training.step % options.checkpointEvery == 0)
+        save(/*goesOn=*/training.step < options.steps);
+    }
+    if (savedStep != training.step)
+      save(/*goesOn=*/false);
+    else if (isBeside) // the other processes wait for the one that writes
+      withParameters([&](const GetParameter &) { awaitBeside(); });
+  };
+  try {
+    trainSteps();
+  } catch (const Error &error) {
+    std::string problem = session.recordFailure(error.what());
+    if (problem.empty())
+      throw;
+    throw Error(error.getKind(), error.what() + problem);
   }
-  save();
   return training;
 }

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Prints what data a report's page has, as a browser finds them: JSON in script elements.
 
-usage: page_data.py PAGE [ID FILE]    ID FILE: compares the element ID with a JSON file
+usage: page_data.py PAGE [ID[.KEY…] FILE]    ID FILE: compares the element ID, or a part of it, with a JSON file
 """
 
+import functools
 import html.parser
 import json
+import operator
 import pathlib
 import sys
 
@@ -34,10 +36,15 @@ data = {name: json.loads(text) for name, text in reader.texts.items()}
 if sys.argv[2:]:
     name, path = sys.argv[2:]
     expected = json.loads(pathlib.Path(path).read_text())
-    assert data[name] == expected, f"'{name}' isn't what {path} has"
+    name, *keys = name.split(".")
+    found = functools.reduce(operator.getitem, keys, data[name])
+    assert found == expected, f"'{name}' isn't what {path} has, but {found}"
     sys.exit()
-assert set(data) == {"report", "explanation"}, f"the page has {set(data)}"
-report, explanation = data["report"], data["explanation"]
+assert set(data) == {"report", "explanation", "measured"}, f"the page has {set(data)}"
+report, explanation, measured = data["report"], data["explanation"], data["measured"]
 mesh = ", ".join(f"{axis['name']}={axis['size']}" for axis in report["mesh"]["axes"])
 print(f"report of mesh {mesh}, {len(report['collectives'])} collective of '{report['collectives'][0]['fqn']}'")
 print(f"explanation: {', '.join(sorted(explanation))}" if explanation else "no explanation")
+if measured:
+    ranks = json.loads(json.dumps(measured["ranks"]), parse_float=lambda text: float(f"{float(text):.6g}"))
+    print(f"measured: run {measured['run']} of {measured['runs']}, {json.dumps(ranks)}")

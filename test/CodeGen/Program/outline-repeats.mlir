@@ -319,3 +319,78 @@ func.func @microbatches(%rank: index {tprt.role = "rank"}, %arg1: memref<20x4xf3
   bufferization.materialize_in_destination %s4 in restrict writable %out : (tensor<4x4xf32>, memref<4x4xf32>) -> ()
   return
 }
+
+// -----
+
+// Layers of which different results are needed are different functions, even if the results have one type.
+
+// CHECK-LABEL: func.func @results(
+// CHECK: tprt.call @[[VALUES:.+]] rank
+// CHECK: tprt.call @[[INDICES:.+]] rank
+// CHECK: tprt.call @[[VALUES]] rank
+// CHECK: tprt.call @[[INDICES]] rank
+// CHECK: return
+// CHECK: func.func private @[[VALUES]](
+// CHECK: %[[SORTED:.+]], %{{.+}} = nn.sort
+// CHECK: materialize_in_destination %[[SORTED]] in restrict writable
+// CHECK: func.func private @[[INDICES]](
+// CHECK: %{{.+}}, %[[ORDER:.+]] = nn.sort
+// CHECK: materialize_in_destination %[[ORDER]] in restrict writable
+func.func @results(%rank: index {tprt.role = "rank"}, %arg1: memref<4xi64> {tprt.role = "input"},
+    %out0: memref<4xi64> {tprt.role = "output"}, %out1: memref<4xi64> {tprt.role = "output"}, %out2: memref<4xi64> {tprt.role = "output"}, %out3: memref<4xi64> {tprt.role = "output"}, %out4: memref<4xi64> {tprt.role = "output"}) attributes {tp.ranks = array<i64: 0>} {
+  %x0 = bufferization.to_tensor %arg1 restrict : memref<4xi64> to tensor<4xi64>
+  %s0, %i0 = nn.sort %x0 dim 0 count 4 : tensor<4xi64> -> (tensor<4xi64>, tensor<4xi64>)
+  %a0_0 = nn.add %s0, %i0 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %a0_1 = nn.neg %a0_0 : tensor<4xi64>
+  %a0_2 = nn.neg %a0_1 : tensor<4xi64>
+  %a0_3 = nn.neg %a0_2 : tensor<4xi64>
+  %a0_4 = nn.neg %a0_3 : tensor<4xi64>
+  %a0_5 = nn.neg %a0_4 : tensor<4xi64>
+  %a0_6 = nn.neg %a0_5 : tensor<4xi64>
+  %a0_7 = nn.neg %a0_6 : tensor<4xi64>
+  %a0_8 = nn.neg %a0_7 : tensor<4xi64>
+  %a0_9 = nn.neg %a0_8 : tensor<4xi64>
+  %x1 = nn.abs %a0_9 : tensor<4xi64>
+  %s1, %i1 = nn.sort %x1 dim 0 count 4 : tensor<4xi64> -> (tensor<4xi64>, tensor<4xi64>)
+  %a1_0 = nn.add %s1, %i1 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %a1_1 = nn.neg %a1_0 : tensor<4xi64>
+  %a1_2 = nn.neg %a1_1 : tensor<4xi64>
+  %a1_3 = nn.neg %a1_2 : tensor<4xi64>
+  %a1_4 = nn.neg %a1_3 : tensor<4xi64>
+  %a1_5 = nn.neg %a1_4 : tensor<4xi64>
+  %a1_6 = nn.neg %a1_5 : tensor<4xi64>
+  %a1_7 = nn.neg %a1_6 : tensor<4xi64>
+  %a1_8 = nn.neg %a1_7 : tensor<4xi64>
+  %a1_9 = nn.neg %a1_8 : tensor<4xi64>
+  %x2 = nn.abs %a1_9 : tensor<4xi64>
+  %s2, %i2 = nn.sort %x2 dim 0 count 4 : tensor<4xi64> -> (tensor<4xi64>, tensor<4xi64>)
+  %a2_0 = nn.add %s2, %i2 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %a2_1 = nn.neg %a2_0 : tensor<4xi64>
+  %a2_2 = nn.neg %a2_1 : tensor<4xi64>
+  %a2_3 = nn.neg %a2_2 : tensor<4xi64>
+  %a2_4 = nn.neg %a2_3 : tensor<4xi64>
+  %a2_5 = nn.neg %a2_4 : tensor<4xi64>
+  %a2_6 = nn.neg %a2_5 : tensor<4xi64>
+  %a2_7 = nn.neg %a2_6 : tensor<4xi64>
+  %a2_8 = nn.neg %a2_7 : tensor<4xi64>
+  %a2_9 = nn.neg %a2_8 : tensor<4xi64>
+  %x3 = nn.abs %a2_9 : tensor<4xi64>
+  %s3, %i3 = nn.sort %x3 dim 0 count 4 : tensor<4xi64> -> (tensor<4xi64>, tensor<4xi64>)
+  %a3_0 = nn.add %s3, %i3 : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  %a3_1 = nn.neg %a3_0 : tensor<4xi64>
+  %a3_2 = nn.neg %a3_1 : tensor<4xi64>
+  %a3_3 = nn.neg %a3_2 : tensor<4xi64>
+  %a3_4 = nn.neg %a3_3 : tensor<4xi64>
+  %a3_5 = nn.neg %a3_4 : tensor<4xi64>
+  %a3_6 = nn.neg %a3_5 : tensor<4xi64>
+  %a3_7 = nn.neg %a3_6 : tensor<4xi64>
+  %a3_8 = nn.neg %a3_7 : tensor<4xi64>
+  %a3_9 = nn.neg %a3_8 : tensor<4xi64>
+  %x4 = nn.abs %a3_9 : tensor<4xi64>
+  bufferization.materialize_in_destination %s0 in restrict writable %out0 : (tensor<4xi64>, memref<4xi64>) -> ()
+  bufferization.materialize_in_destination %i1 in restrict writable %out1 : (tensor<4xi64>, memref<4xi64>) -> ()
+  bufferization.materialize_in_destination %s2 in restrict writable %out2 : (tensor<4xi64>, memref<4xi64>) -> ()
+  bufferization.materialize_in_destination %i3 in restrict writable %out3 : (tensor<4xi64>, memref<4xi64>) -> ()
+  bufferization.materialize_in_destination %x4 in restrict writable %out4 : (tensor<4xi64>, memref<4xi64>) -> ()
+  return
+}

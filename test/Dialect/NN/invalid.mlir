@@ -575,7 +575,7 @@ func.func @scatter_kind(%x: tensor<8xi1>, %i: tensor<3xi64>, %s: tensor<3xi1>) {
 // -----
 
 func.func @grouped_matmul(%x: tensor<16x8xf32>, %w: tensor<4x6x8xf32>, %e: tensor<5xi32>) {
-  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<4x6x8xf32>' and 'tensor<5xi32>'}}
+  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and bounds (e + 1), or (p, e / p + 1) where p divides m and e, found 'tensor<16x8xf32>', 'tensor<4x6x8xf32>' and 'tensor<5xi32>'}}
   %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x6x8xf32>, tensor<5xi32>) -> tensor<16x8xf32>
   return
 }
@@ -591,7 +591,7 @@ func.func @grouped_matmul_element(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf64>, %
 // -----
 
 func.func @grouped_outer_sum(%x: tensor<16x8xf32>, %g: tensor<8x6xf32>, %e: tensor<5xi32>) {
-  // expected-error@+1 {{'nn.grouped_outer_sum' op needs (m, k), (m, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<8x6xf32>' and 'tensor<5xi32>'}}
+  // expected-error@+1 {{'nn.grouped_outer_sum' op needs (m, k), (m, n) and bounds (e + 1), or (p, e / p + 1) where p divides m and e, found 'tensor<16x8xf32>', 'tensor<8x6xf32>' and 'tensor<5xi32>'}}
   %0 = nn.grouped_outer_sum %x, %g bounds %e : (tensor<16x8xf32>, tensor<8x6xf32>, tensor<5xi32>) -> tensor<4x8x6xf32>
   return
 }
@@ -672,7 +672,7 @@ func.func @combine_element(%y: tensor<2x6x8xf32>, %s: tensor<2x6xi64>) {
 
 // The groups of a part have bounds of their own.
 func.func @grouped_matmul_parts(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %e: tensor<2x4xi32>) {
-  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and (e + 1), found 'tensor<16x8xf32>', 'tensor<4x8x6xf32>' and 'tensor<2x4xi32>'}}
+  // expected-error@+1 {{'nn.grouped_matmul' op needs (m, k), (e, k, n) and bounds (e + 1), or (p, e / p + 1) where p divides m and e, found 'tensor<16x8xf32>', 'tensor<4x8x6xf32>' and 'tensor<2x4xi32>'}}
   %0 = nn.grouped_matmul %x, %w bounds %e : (tensor<16x8xf32>, tensor<4x8x6xf32>, tensor<2x4xi32>) -> tensor<16x6xf32>
   return
 }

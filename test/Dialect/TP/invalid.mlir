@@ -229,7 +229,7 @@ func.func @global_type(%x: tensor<8xf32> {tp.global_type = i32}) {
 // -----
 
 func.func @unknown_attribute(%x: tensor<8xf32>) {
-  // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.sequence', 'tp.name', 'tp.symbolic_shape', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.stage', 'tp.stage_of', 'tp.absent', 'tp.redistributions', 'tp.constants', 'tp.arena_bytes', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.sparse_rows', 'tp.index_bound'}}
+  // expected-error@+1 {{attribute 'tp.shard': unknown; the dialect has 'tp.sharding', 'tp.shardings', 'tp.fqn', 'tp.global_type', 'tp.open', 'tp.batch', 'tp.sequence', 'tp.name', 'tp.symbolic_shape', 'tp.loss', 'tp.ranks', 'tp.copy_of', 'tp.stage', 'tp.stage_of', 'tp.absent', 'tp.redistributions', 'tp.constants', 'tp.arena_bytes', 'tp.arena_use', 'tp.reshard', 'tp.fsdp_group', 'tp.pass', 'tp.buffer', 'tp.sparse_rows', 'tp.index_bound'}}
   %0 = nn.relu %x {tp.shard = 1} : tensor<8xf32>
   return
 }

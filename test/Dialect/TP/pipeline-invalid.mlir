@@ -52,7 +52,7 @@ func.func @both(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>} {
 
 tp.mesh @mesh(pp = 2)
 func.func @same(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>} {
-  // expected-error@+1 {{needs two different stages of the 2 of 'pp', found 0 and 2}}
+  // expected-error@+1 {{needs two different indices below 2, the size of 'pp', found 0 and 2}}
   %0 = tp.transfer %x from 0 to 2 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
   return
 }
@@ -70,7 +70,7 @@ func.func @all(%x: tensor<4xf32>) {
 
 tp.mesh @mesh(pp = 3)
 func.func @other(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 2>} {
-  // expected-error@+1 {{is run by rank 2, of stage 2, but is between stages 0 and 1}}
+  // expected-error@+1 {{is run by rank 2, at index 2 of 'pp', but is between indices 0 and 1}}
   %0 = tp.transfer %x from 0 to 1 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
   return
 }
@@ -127,5 +127,5 @@ tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 4
 // -----
 
 tp.mesh @mesh(pp = 4)
-// expected-error@+1 {{has 9 microbatches, which aren't a multiple of 2 (microbatches / ranks, rounded down)}}
+// expected-error@+1 {{has 9 microbatches, which can't run in 2 rounds of equal size on 4 ranks; use a multiple of 4}}
 tp.pipeline @mesh over "pp" schedule "Interleaved1F1B" microbatches 9 stages 8

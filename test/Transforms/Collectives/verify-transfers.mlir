@@ -93,6 +93,48 @@ func.func @hidden_stage1(%e: tensor<0xf32>, %c: i1, %x: tensor<4xf32>)
 
 // -----
 
+// The collective in the branch is started.
+tp.mesh @mesh(pp = 2, tp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func @started(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{tp}]>})
+    attributes {tp.ranks = array<i64: 0, 1>, tp.stage = 0 : i64} {
+  // expected-error@+1 {{sends a value that may differ along 'tp', which 'varying' doesn't name}}
+  %0 = tp.transfer %x from 0 to 1 over @mesh {pp} : tensor<4xf32> -> tensor<0xf32>
+  return
+}
+func.func @started_stage1(%e: tensor<0xf32>, %c: i1, %x: tensor<4xf32>)
+    attributes {tp.ranks = array<i64: 2, 3>, tp.stage = 1 : i64, tp.stage_of = @started} {
+  %0 = tp.transfer %e from 0 to 1 over @mesh {pp} : tensor<0xf32> -> tensor<4xf32>
+  scf.if %c {
+    %p = tp.start {
+      %1 = tp.all_reduce sum %x over @mesh {tp} : tensor<4xf32>
+      tp.yield %1 : tensor<4xf32>
+    } : !tp.pending<tensor<4xf32>>
+    %2 = tp.wait %p : !tp.pending<tensor<4xf32>>
+  }
+  return
+}
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1
+func.func private @callee(%x: tensor<4xf32>) {
+  %0 = tp.all_reduce sum %x over @mesh {pp} : tensor<4xf32>
+  return
+}
+func.func @caller(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 0>, tp.stage = 0 : i64} {
+  // expected-error@+1 {{calls a function with collectives, in which transfers between stages aren't checked; inline the call first}}
+  call @callee(%x) : (tensor<4xf32>) -> ()
+  return
+}
+func.func @caller_stage1(%x: tensor<4xf32>) attributes {tp.ranks = array<i64: 1>, tp.stage = 1 : i64, tp.stage_of = @caller} {
+  call @callee(%x) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
 // Nothing depends on it.
 tp.mesh @mesh(pp = 2, tp = 2)
 tp.pipeline @mesh over "pp" schedule "1F1B" microbatches 1

@@ -10,17 +10,37 @@
 
 namespace mlir::tp {
 
+/// What a page shows besides the report.
+struct PageDetails {
+  /// What tp-explain says about the same program, or null.
+  llvm::json::Value explanation = nullptr;
+  /// What ranks did in a run of the program, or null.
+  llvm::json::Value measured = nullptr;
+};
+
 /// Prints the page that shows a report (docs/Report.md): one HTML file, which
-/// contains the JSON. `explanation` is what tp-explain says about the same
-/// program, or null.
+/// contains the JSON.
 void printReportPage(const llvm::json::Value &report,
-                     const llvm::json::Value &explanation, raw_ostream &os);
+                     const PageDetails &details, raw_ostream &os);
 
 /// Parses the JSON of tp-explain (docs/Explain.md). Fails unless it explains a
 /// program for the mesh of `report`, with as many redistributions of as many
 /// bytes.
 llvm::Expected<llvm::json::Value>
 parseExplanation(StringRef json, const llvm::json::Value &report);
+
+/// Parses a trace of `tp-run --trace` (docs/Runtime.md), and keeps what the
+/// first rank of each class of `report` did in the run of median length:
+///
+///     {"run": 3, "runs": 20, "ranks": [
+///       {"rank": 0, "seconds": s, "compute": [[begin, end], …],
+///        "collectives": [[id, arrival, start, end], …]}]}
+///
+/// Times are seconds from the start of the run; from `start` on, all ranks of
+/// the group have arrived. Fails if the trace has ranks or collectives that the
+/// report doesn't have.
+llvm::Expected<llvm::json::Value> parseTrace(StringRef json,
+                                             const llvm::json::Value &report);
 
 } // namespace mlir::tp
 

@@ -14,8 +14,10 @@ namespace mlir::tp {
 
 /// Adds the passes that lower a per-rank program of nn and tp ops to GEMM calls
 /// and kernels on one arena, whose size is then known. Kernels are formed for
-/// the loops of a CPU or, if `isForDevice`, for a device's blocks of threads.
-void buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice = false);
+/// the loops of a CPU or, if `isForDevice`, for a device's blocks of threads. If
+/// `describeArena`, the module says what lives in the arena (`tp.arena_use`).
+void buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice = false,
+                               bool describeArena = false);
 
 /// Adds the passes that lower a per-rank program of nn and tp ops to the LLVM
 /// dialect; docs/CodeGeneration.md lists them in order.

@@ -13,11 +13,11 @@ def NN_DispatchOp : NN_RuleOp<"dispatch", "getDispatchRule()", [], partitioned =
   let summary = "Copy tokens to the slots of experts";
   let description = [{
     GShard's dispatch (Lepikhin et al., "GShard: Scaling Giant Models with Conditional Computation
-    and Automatic Sharding", 2020): `result[p, c]` is row `slots[p, c]` of `tokens`, or 0 if the slot
-    is empty, -1. The experts are divided into parts, each of which has slots of its own.
+    and Automatic Sharding", 2020). `result[p, c]` is row `slots[p, c]` of `tokens`. If the slot is
+    empty (-1), it is 0. The experts are divided into parts, and each part has its own slots.
 
-    Splitting the parts splits the tokens, too. Then each rank sends a token to the ranks that have
-    slots for it, once to each, by a `tp.all_to_all` whose rows of zeros needn't move
+    If the parts are split, the tokens are split in the same way. Each rank then sends a token once
+    to every rank that has a slot for it, by a `tp.all_to_all` that may leave out rows of zeros
     (`tp.sparse_rows`).
 
     ```mlir

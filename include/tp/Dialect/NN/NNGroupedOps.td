@@ -19,8 +19,9 @@ def NN_GroupedMatmulOp : NN_RuleOp<"grouped_matmul",
     products of a row that is in several groups are added. A bound that isn't in [0, m] is an error
     at run time.
 
-    With bounds of two dimensions, rows and groups consist of p parts of one size: bounds[i] are the
-    bounds of part i's groups, from the part's first row on. The parts can be split.
+    With two-dimensional bounds, the rows and the groups are divided into p parts of equal size.
+    `bounds[i]` are the bounds of the groups of part i, counted from the first row of the part. The
+    parts can be split.
 
     Splitting `n` is column-parallel. Splitting `k` is row-parallel and splitting the groups of a
     part is expert-parallel; both give Partial(sum). The rows of a part stay whole.

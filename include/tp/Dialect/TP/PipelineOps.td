@@ -26,10 +26,11 @@ def TP_PipelineOp : TP_Op<"pipeline", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
 
     **Constraints:** (C1) the mesh exists and has the dimension; (C2) the schedule is one of the
-    above; (C3) there is at least one microbatch; (C4) a module has one pipeline; (C5) each rank
-    has as many stages as all others, and as many as the schedule allows: one with `"GPipe"` and
-    `"1F1B"`, several with `"Interleaved1F1B"`; (C6) with several stages per rank, the microbatches
-    are a multiple of microbatches / ranks, rounded down.
+    above; (C3) there is at least one microbatch; (C4) a module has one pipeline; (C5) the
+    number of stages is a multiple of the number of indices: one per index with `"GPipe"` and
+    `"1F1B"`, at least two with `"Interleaved1F1B"`, any number with `"InterleavedZeroBubble"`; (C6)
+    with several stages per index, the number of rounds, which is microbatches / indices rounded
+    down and at least 1, divides the number of microbatches.
   }];
   let arguments = (ins FlatSymbolRefAttr:$mesh,
                        StrAttr:$axis,

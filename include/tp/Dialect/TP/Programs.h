@@ -5,8 +5,9 @@
 // programs: the function itself and copies of it, each with the ranks that run
 // it in `tp.ranks`. A copy names the function in `tp.copy_of`.
 //
-// A pipeline has such programs for each stage. The function itself is stage 0;
-// the function of each further stage names it in `tp.stage_of`.
+// A pipeline has such programs for each index along its mesh dimension. The
+// function itself is that of index 0; the function of each further index names
+// it in `tp.stage_of`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +21,8 @@ namespace mlir::tp {
 /// On a copy of a function: the function's symbol.
 constexpr llvm::StringLiteral kCopyOfAttr = "tp.copy_of";
 
-/// On the function of a pipeline's stage after the first: the symbol of the
-/// first one's function.
+/// On the function of a pipeline's index after 0: the symbol of index 0's
+/// function.
 constexpr llvm::StringLiteral kStageOfAttr = "tp.stage_of";
 
 } // namespace mlir::tp

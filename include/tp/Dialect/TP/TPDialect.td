@@ -34,12 +34,13 @@ def TP_Dialect : Dialect {
     | `tp.loss` | a function result; a function argument | the loss of a training step; its target | `tp-add-loss` | `tp-grad`, which removes it from arguments |
     | `tp.ranks` | a function | the ranks that run it, if not all ranks run the same function | `tp-partition` | the passes after it |
     | `tp.copy_of` | a function with `tp.ranks` | the function that this one is a copy of, for ranks whose blocks have other shapes | `tp-partition` | the passes after it |
-    | `tp.stage` | any op; a function | the stage of a pipeline that the op belongs to; the stage whose program the function is | `tp-apply-plan`, `tp-grad`; `tp-cut-stages` | `tp-cut-stages`, which removes it from ops; the passes after it |
-    | `tp.stage_of` | a function with `tp.ranks` | the function of the pipeline's first stage, for that of a further one | `tp-cut-stages` | the passes after it |
+    | `tp.stage` | any op; a function | the stage of a pipeline that the op belongs to; of a function, the index along the pipeline's mesh dimension of the ranks that run it | `tp-apply-plan`, `tp-grad`; `tp-cut-stages` | `tp-cut-stages`, which removes it from ops; the passes after it |
+    | `tp.stage_of` | a function with `tp.ranks` | the function of index 0 along the pipeline's mesh dimension, on the function of a further index | `tp-cut-stages` | the passes after it |
     | `tp.absent` | arguments and results of a stage's program | the stage doesn't have it; its type is empty | `tp-cut-stages` | reports, `tp-create-entry-point`, `tp-verify-spmd` |
     | `tp.redistributions` | a function | the costs of its redistributions | `tp-partition` | `tp-report` |
     | `tp.constants` | a module | FQNs of the buffers that are constants in it, because the model's `state_dict` doesn't have them and the program doesn't write them | importers | `tp-compile`, which refuses other programs that update them |
     | `tp.arena_bytes` | a per-rank module | the size of its programs' arena | `tp-predict-memory` | `tp-report` |
+    | `tp.arena_use` | a per-rank module | what lives in the largest arena over time | `tp-predict-memory` | `tp-report` |
     | `tp.reshard` | `tp.redistribute` | the backward pass redistributes again instead of keeping the forward pass's result | `tp-apply-plan` | `tp-grad` |
     | `tp.fsdp_group` | `nn.parameter` | FQN of the module that PyTorch's `fully_shard` would be called on; FSDP gathers and reduces the parameters of a group together | `tp-apply-plan` | `tp-grad`, `tp-optimize-collectives` |
     | `tp.pass` | `nn.recompute`; with a pipeline, any op | the pass over the model in which it reads or runs: 2k is the forward pass of the step's batch k, 2k + 1 its backward pass | `tp-grad`, `tp-split-batch` | `tp-cut-stages`, which removes it from other ops than `nn.recompute`; `tp-optimize-collectives` |

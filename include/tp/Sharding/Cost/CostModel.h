@@ -140,18 +140,41 @@ struct RankPrediction {
   double getTotal() const { return compute + collectives + waiting; }
 };
 
+/// A rank's part in a collective, in seconds from the start of the run: from
+/// `arrival` it waits for the other ranks, and it communicates from `start` to
+/// `end`.
+struct CollectiveTimes {
+  size_t id; ///< index in `Prediction::collectives`
+  double arrival, start, end;
+};
+
 struct Prediction {
   SmallVector<ProgramPrediction> programs;
   /// The ranks that spend the same time in the same way.
   RankClasses classes;
   /// By class.
   SmallVector<RankPrediction> byClass;
+  /// By class: when its ranks don't compute, in order, without overlaps. A
+  /// started collective on a machine with `overlap` has an entry for the start,
+  /// if that slows the rank down, and entries for the wait, if it isn't over.
+  /// Any other collective has one, and one before it if the link isn't free.
+  /// Those that a stage of a pipeline sends take no time, and aren't listed.
+  SmallVector<SmallVector<CollectiveTimes>> timelines;
+  /// By class: the started collectives on a machine with `overlap`, in the order
+  /// of their starts. They arrive when their link is free.
+  SmallVector<SmallVector<CollectiveTimes>> overlapped;
   /// Indexed by collective, in the order in which ranks issue them, then by
   /// class.
   SmallVector<SmallVector<double>> collectives;
 
   const RankPrediction &ofRank(int64_t rank) const {
     return byClass[classes.getClass(rank)];
+  }
+  ArrayRef<CollectiveTimes> getTimeline(int64_t rank) const {
+    return timelines[classes.getClass(rank)];
+  }
+  ArrayRef<CollectiveTimes> getOverlapped(int64_t rank) const {
+    return overlapped[classes.getClass(rank)];
   }
 
   /// The seconds until the last rank has finished.

@@ -118,6 +118,7 @@ const Backend &mpi() {
       .description = "each is a process that a launcher of MPI has started",
       .needsProcesses = true,
       .programs = Backend::OfHost,
+      .hasChecksums = true,
       .launchers = "mpirun, mpiexec or srun",
       .isLaunched = Mpi::isLaunched,
       .explainMissing = Mpi::explainMissing,

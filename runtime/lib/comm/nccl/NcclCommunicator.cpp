@@ -39,8 +39,8 @@ public:
 /// One direction of transfers: a sender and a receiver, the same for all pairs
 /// of the collective.
 struct Channel {
-  ncclComm_t comm = nullptr; ///< null: this rank is in none of the pairs
-  CudaStream *stream = nullptr;
+  ncclComm_t comm = nullptr;    ///< null: this rank is in none of the pairs
+  CudaStream *stream = nullptr; ///< null, too, then
 };
 
 class NcclCommunicator final : public Communicator {
@@ -81,9 +81,10 @@ private:
                const std::set<int64_t> &receivedFrom);
   /// Where collective `id` runs.
   CudaStream &getStreamOf(int64_t id) const {
-    return manifest.collectives[id].kind == CollectiveKind::Transfer
-               ? *channels.at(plans[id].groups).stream
-               : stream;
+    if (manifest.collectives[id].kind != CollectiveKind::Transfer)
+      return stream;
+    CudaStream *own = channels.at(plans[id].groups).stream;
+    return own ? *own : stream;
   }
   /// All that this rank has split from the world's.
   std::vector<ncclComm_t> getSplitComms() const;
@@ -113,6 +114,7 @@ private:
   /// One for each distinct list of groups, split from the world's.
   std::map<Groups, ncclComm_t> comms;
   std::map<Groups, Channel> channels; ///< by their pairs
+  size_t numOwnChannels = 0;          ///< those that this rank is in
   std::vector<NcclPlan> plans;        ///< by collective
   /// The addresses of the first run's operands and results, until it has ended.
   std::vector<const std::byte *> addresses;
@@ -246,9 +248,11 @@ ncclComm_t NcclCommunicator::getComm(const Groups &groups) {
 Channel NcclCommunicator::getChannel(const Groups &pairs) {
   auto [entry, isNew] = channels.try_emplace(pairs);
   if (isNew) {
-    // The first stream beside the compute stream is that of collectives.
-    entry->second.stream = &compute.getCommunication(channels.size());
     entry->second.comm = split(pairs);
+    // The first stream beside the compute stream is that of collectives. A rank
+    // has none for the channels of others.
+    if (entry->second.comm)
+      entry->second.stream = &compute.getCommunication(++numOwnChannels);
   }
   return entry->second;
 }
@@ -282,8 +286,13 @@ void NcclCommunicator::connect() {
   compute.beginRun();
   // In the same order everywhere.
   for (auto &[groups, comm] : comms)
-    if (comm)
+    if (comm) {
+      std::byte *scratch = stream.getStaging(sizeof(float));
+      stream.fill(scratch, 0, 1, sizeof(float));
+      TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
+                comm, stream.get());
       connect(comm, stream, sentTo[comm], receivedFrom[comm]);
+    }
   for (auto &[pairs, channel] : channels)
     if (channel.comm)
       connect(channel.comm, *channel.stream, sentTo[channel.comm],
@@ -301,11 +310,9 @@ void NcclCommunicator::connect() {
 void NcclCommunicator::connect(ncclComm_t comm, CudaStream &on,
                                const std::set<int64_t> &sentTo,
                                const std::set<int64_t> &receivedFrom) {
-  std::byte *scratch = on.getStaging(2 * sizeof(float));
-  std::byte *received = scratch + sizeof(float);
-  on.fill(scratch, 0, 1, 2 * sizeof(float));
-  TPRT_NCCL(ncclAllReduce, comm, scratch, scratch, 1, ncclFloat32, ncclSum,
-            comm, on.get());
+  std::byte *scratch = on.getStaging(2);
+  std::byte *received = scratch + 1;
+  on.fill(scratch, 0, 1, 2);
   TPRT_NCCL(ncclGroupStart, comm);
   for (int64_t peer : sentTo)
     TPRT_NCCL(ncclSend, comm, scratch, 1, ncclUint8, static_cast<int>(peer),

@@ -85,8 +85,9 @@ static Groups getChannels(const Manifest &manifest, int64_t id) {
         if (!seen.insert(rank).second)
           throw executionError(describeCollective(manifest, id) + ": rank " +
                                std::to_string(rank) +
-                               " sends to or receives from several ranks; "
-                               "NCCL transfers are between pairs");
+                               " is in several pairs of sender and receiver; "
+                               "with NCCL, a rank may be in one pair of each "
+                               "transfer");
       pairs.push_back(pair);
     }
   return pairs;

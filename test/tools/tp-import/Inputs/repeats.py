@@ -36,14 +36,24 @@ class Masked(nn.Module):
         return self.out(nn.functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask).transpose(1, 2).flatten(2))
 
 
+class Viewed(nn.Module):
+    """A view of a constant that PyTorch has without repeats: with them, its strides allow no such view."""
+
+    def forward(self, x):
+        batch, length = x.shape[:2]
+        numbers = torch.zeros(batch, length, dtype=torch.long, device=x.device) + torch.arange(batch, device=x.device)[:, None]
+        numbers = (numbers[:, None] + torch.zeros(1, 3, 1, dtype=torch.long, device=x.device)).transpose(0, 1).contiguous()
+        return x.sum() + numbers.view(3, -1).to(x.dtype)
+
+
 def export(name, model, x):
     torch.export.save(torch.export.export(model.eval(), (x,)), FOLDER / f"{name}.pt2")
 
 
 FOLDER.mkdir(parents=True, exist_ok=True)
 torch.manual_seed(0)
-for name, varies in (("same", False), ("varying", True)):
-    model, x = Masked(varies), torch.randn(5, 7, 8)
+for name, model in (("same", Masked(False)), ("varying", Masked(True)), ("viewed", Viewed())):
+    x = torch.randn(5, 7, 8)
     export(name, model, x)
     np.save(FOLDER / f"{name}-x.npy", x.numpy())
     np.save(FOLDER / f"{name}-y.npy", model(x).detach().numpy())

@@ -1,8 +1,8 @@
 """Kills a training again and again, and compares the weights it ends with.
 
-usage: kill.py KILLS
+usage: kill.py KILLS [OPTION…]
 
-Runs in a directory of make_train.py. TP_KILLS overrides KILLS.
+Runs in a directory of make_train.py. The options are for the training that is killed. TP_KILLS overrides KILLS.
 """
 
 import os
@@ -34,7 +34,7 @@ print("seed", seed)  # where a failure can be looked for again, nearly
 generator = random.Random(seed)
 training = command("--output-weights", "killed.safetensors", "--metrics", "killed.jsonl",
                    "--checkpoint-dir", "run", "--checkpoint-every", str(max(1, STEPS // 4 // kills)),
-                   "--checkpoint-keep", "2")
+                   "--checkpoint-keep", "2", *sys.argv[2:])
 killed = 0
 while True:
     process = subprocess.Popen(training, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

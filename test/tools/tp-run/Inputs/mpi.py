@@ -18,6 +18,9 @@ import time
 
 import numpy as np
 
+from make_toy import find_compiler
+
+ROOT = pathlib.Path(__file__).resolve().parents[4]
 NAME, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 TITLE = {"openmpi": "Open MPI", "mpich": "MPICH"}[NAME]
 LIMIT = 60  # seconds: no job here takes so long, also on a machine with other work
@@ -71,10 +74,10 @@ def check_error(what, found, exit_code, pattern):
           re.fullmatch("tp-run: error: " + pattern, messages[0]), found)
 
 
-def compare(what, ranks, program, *arguments, cwd, outputs):
+def compare(what, ranks, program, *arguments, cwd, outputs, only_processes=()):
     """The same files and the same text from processes as from threads."""
     results = []
-    for folder, go in (("threads", run), ("processes", lambda *a, **k: launch(ranks, *a, **k))):
+    for folder, go in (("threads", run), ("processes", lambda *a, **k: launch(ranks, *a, *only_processes, **k))):
         (FOLDER / cwd / folder).mkdir(exist_ok=True)
         code, out, messages = go(program, *(str(each).replace("OUT", folder) for each in arguments), cwd=cwd)
         check(f"{what}: {folder}", code == 0 and not messages, code, out, messages)
@@ -103,8 +106,10 @@ def test_results():
         compare(f"training on {ranks}", ranks, f"train.{ranks}.tpx", "--random", 1, "--data", "x=data.npy", "--data",
                 "target=target.npy", "--steps", 20, "--output-weights", "OUT/w.safetensors", cwd=".", outputs=["w.safetensors"])
     outputs = ["r", "s", "g", "h"]
-    compare("collectives that are started early, of rows and columns", 4, "collectives.tpx", "--random", 1, "--warmup", 20,
-            *(f"--output={name}=OUT/{name}.npy" for name in outputs), cwd=".", outputs=[f"{name}.npy" for name in outputs])
+    for what, options in (("", ()), (", with checksums", ("--checksum",))):
+        compare(f"collectives that are started early, of rows and columns{what}", 4, "collectives.tpx", "--random", 1, "--warmup", 20,
+                *(f"--output={name}=OUT/{name}.npy" for name in outputs), cwd=".", outputs=[f"{name}.npy" for name in outputs],
+                only_processes=options)
     generate = ["--weights", "w.safetensors", "--generate", "--prompt-ids", "three.npy", "--max-new-tokens", 6,
                 "--temperature", 0.8, "--seed", 3, "--output", "OUT/tokens.npy"]
     run("generate.2.tpx", *(str(each).replace("OUT/", "") for each in generate), cwd="generate")
@@ -123,6 +128,34 @@ def test_checkpoints():
         check(f"training to step {steps}", code == 0 and f"step {steps}: loss" in out, code, out, messages)
     check("training in two parts", (FOLDER / "train/whole.safetensors").read_bytes() ==
           (FOLDER / "train/parts.safetensors").read_bytes())
+    code, out, messages = launch(3, "train.3.tpx", *data[:-2], "--steps", 40, "--checkpoint-dir", "beside", "--checkpoint-every", 1,
+                                 "--checkpoint-async", "--checkpoint-keep", 3, "--checksum", cwd="train")
+    check("checkpoints beside the steps", code == 0 and sorted(path.name for path in (FOLDER / "train/beside").iterdir()) ==
+          ["lock", *(f"step-000000{step}" for step in (38, 39, 40))], code, out, messages)
+    check("and they are the same", all(
+        path.read_bytes() == (FOLDER / "train/beside/step-00000040" / path.name).read_bytes()
+        for path in (FOLDER / "train/parts/step-00000040").iterdir()))
+
+
+def test_checksums():
+    """A bit of a message changes on its way: the job ends, says where, and each rank records what it did."""
+    library = FOLDER / "corrupt.so"
+    subprocess.run([find_compiler(), "-O1", "-fPIC", "-shared", ROOT / "test/Faults/corrupt.c", "-o", library, "-ldl"], check=True)
+    host = re.escape(os.uname().nodename)
+    for rank, number in ((0, 4), (1, 30), (2, 33), (2, 100)):
+        flights = FOLDER / f"train/flights-{rank}-{number}"
+        found = launch(3, "train.3.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data", "target=target.npy", "--steps",
+                       40, "--checksum", "--timeout", 20, "--flight-recorder", flights, cwd="train", LD_PRELOAD=library,
+                       TP_CORRUPT=f"{rank}:{number}")
+        check_error(f"message {number} of rank {rank}", found, 4,
+                    rf"(rank [0-2] failed.*: )?rank [0-2] on host '{host}' received [0-9]+ bytes with CRC-32 [0-9a-f]{{8}} in "
+                    rf"(collective [0-9]+ \(all_(gather of 'w'|reduce)\)|an exchange of all ranks between runs), but rank {rank} on "
+                    rf"host '{host}' sent bytes with CRC-32 [0-9a-f]{{8}}.*")
+        check("each rank's record", sorted(path.name for path in flights.iterdir()) ==
+              [f"flight-{rank}.json" for rank in range(3)], list(flights.iterdir()))
+    check_error("checksums of ranks that are threads", run("train.3.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data",
+                "target=target.npy", "--steps", 1, "--checksum", cwd="train"), 1,
+                "--checksum: with --comm=local messages carry no checksums, only with '--comm=mpi'")
 
 
 def test_errors():
@@ -239,6 +272,6 @@ def test_signals():
         (messages or NAME == "openmpi"), code, messages)
 
 
-for test in (test_results, test_checkpoints, test_errors, test_missing, test_cores, test_signals):
+for test in (test_results, test_checkpoints, test_checksums, test_errors, test_missing, test_cores, test_signals):
     test()
 print("all is well")
