@@ -62,5 +62,18 @@ LogicalResult tp::checkPatterns(const TrainingConfig &config,
   };
   checkModules(config.checkpoint, config.checkpointLocs, "checkpoint");
   checkModules(config.keep, config.keepLocs, "keep");
+  if (isWrong)
+    return failure();
+  for (auto [pattern, loc] : llvm::zip(config.keep, config.keepLocs)) {
+    if (llvm::any_of(modules, [&](StringRef module) {
+          return plan::matchFqn(pattern, module) &&
+                 matchesAny(config.checkpoint, module);
+        }))
+      continue;
+    isWrong = true;
+    emitError(loc) << "keep: pattern '" << pattern
+                   << "' matches no module that 'checkpoint' matches, nor one "
+                      "inside of these";
+  }
   return failure(isWrong);
 }

@@ -176,7 +176,8 @@ static ArrayRef<KeySpec> getTrainingKeys() {
       {"checkpoint", getPatterns(),
        "patterns of modules whose values the backward pass computes again"},
       {"keep", getPatterns(),
-       "patterns of modules in those of 'checkpoint' whose values are kept"},
+       "patterns of modules, among those of 'checkpoint' or inside of them, "
+       "whose values are kept"},
       {"frozen", getPatterns(),
        "patterns of parameters, or of modules, that aren't trained"},
       {"seed", ValueType::integer(0, kMaxSeed),

@@ -82,7 +82,8 @@ struct TrainingConfig {
   FloatType computeType;
   /// Patterns of modules whose values the backward pass computes again.
   std::vector<std::string> checkpoint;
-  /// Patterns of modules inside of those whose values are kept nevertheless.
+  /// Patterns of modules among those, or inside of them, whose values are kept
+  /// nevertheless.
   std::vector<std::string> keep;
   /// Patterns of parameters that aren't trained.
   std::vector<std::string> frozen;
