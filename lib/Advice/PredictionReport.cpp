@@ -52,6 +52,16 @@ Object toJSON(const ProgramPrediction &program, ArrayRef<int64_t> classes) {
                 {"modules", std::move(modules)}};
 }
 
+Array toJSON(ArrayRef<CollectiveTimes> timeline) {
+  Array result;
+  for (const CollectiveTimes &times : timeline)
+    result.push_back(Object{{"id", static_cast<int64_t>(times.id)},
+                            {"arrival", times.arrival},
+                            {"start", times.start},
+                            {"end", times.end}});
+  return result;
+}
+
 Object toJSON(const ArenaUse &use) {
   Array times, values;
   for (const ArenaUse::Time &time : use.times)
@@ -82,8 +92,8 @@ Object PredictionReport::toJSON() const {
   DenseMap<const ProgramPrediction *, SmallVector<int64_t>> classesOf;
   Array programs, byClass, collectives;
   for (size_t index = 0; index < classes.size(); ++index) {
-    const RankPrediction &predicted =
-        prediction.ofRank(classes.getFirst(index));
+    int64_t rank = classes.getFirst(index);
+    const RankPrediction &predicted = prediction.ofRank(rank);
     const ProgramPrediction &program = getProgram(index);
     classesOf[&program].push_back(index);
     Object object{{"seconds", predicted.getTotal()},
@@ -99,14 +109,8 @@ Object PredictionReport::toJSON() const {
                                 {"outputs", memory[index].outputs},
                                 {"arena", memory[index].arena},
                                 {"total", memory[index].getTotal()}};
-    Array timeline;
-    for (const CollectiveTimes &times :
-         prediction.getTimeline(classes.getFirst(index)))
-      timeline.push_back(Object{{"id", static_cast<int64_t>(times.id)},
-                                {"arrival", times.arrival},
-                                {"start", times.start},
-                                {"end", times.end}});
-    object["timeline"] = std::move(timeline);
+    object["timeline"] = ::toJSON(prediction.getTimeline(rank));
+    object["overlapped"] = ::toJSON(prediction.getOverlapped(rank));
     byClass.push_back(std::move(object));
   }
   for (const ProgramPrediction &program : prediction.programs)

@@ -39,10 +39,13 @@ ValueType ValueType::number(double least, std::optional<double> most) {
   return type;
 }
 
-ValueType ValueType::numberAbove(double least) {
-  ValueType type(
-      json::Object{{"type", "number"}, {"exclusiveMinimum", toJson(least)}});
+ValueType ValueType::numberAbove(double least, std::optional<double> most) {
+  json::Object schema{{"type", "number"}, {"exclusiveMinimum", toJson(least)}};
+  if (most)
+    schema["maximum"] = toJson(*most);
+  ValueType type(std::move(schema));
   type.least = least;
+  type.most = most;
   type.isAbove = true;
   return type;
 }

@@ -277,9 +277,11 @@ private:
           if (isGather(op) && !op->hasAttr(kReshardAttr))
             return nullptr;
           StringRef fqn = getFqn(op);
+          bool isKept = matchesAny(config.keep, fqn);
           for (size_t dot = fqn.find('.');; dot = fqn.find('.', dot + 1)) {
             StringRef module = fqn.take_front(dot);
-            if (llvm::any_of(config.checkpoint, [&](StringRef pattern) {
+            if (!isKept &&
+                llvm::any_of(config.checkpoint, [&](StringRef pattern) {
                   return plan::matchFqn(pattern, module);
                 }))
               return StringAttr::get(&getContext(), module)

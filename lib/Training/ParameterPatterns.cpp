@@ -47,16 +47,33 @@ LogicalResult tp::checkPatterns(const TrainingConfig &config,
   checkParameters(config.frozen, config.frozenLocs, "frozen");
   if (config.optimizer)
     checkParameters(config.optimizer->noDecay, config.noDecayLocs, "no_decay");
-  for (auto [pattern, loc] :
-       llvm::zip(config.checkpoint, config.checkpointLocs)) {
+  auto checkModules = [&](ArrayRef<std::string> patterns,
+                          ArrayRef<FileLineColLoc> locs, StringRef what) {
+    for (auto [pattern, loc] : llvm::zip(patterns, locs)) {
+      if (llvm::any_of(modules, [&](StringRef module) {
+            return plan::matchFqn(pattern, module);
+          }))
+        continue;
+      isWrong = true;
+      emitError(loc) << what << ": pattern '" << pattern
+                     << "' matches no module: "
+                     << tree.explainMismatch(pattern, plan::MatchMode::Fnmatch);
+    }
+  };
+  checkModules(config.checkpoint, config.checkpointLocs, "checkpoint");
+  checkModules(config.keep, config.keepLocs, "keep");
+  if (isWrong)
+    return failure();
+  for (auto [pattern, loc] : llvm::zip(config.keep, config.keepLocs)) {
     if (llvm::any_of(modules, [&](StringRef module) {
-          return plan::matchFqn(pattern, module);
+          return plan::matchFqn(pattern, module) &&
+                 matchesAny(config.checkpoint, module);
         }))
       continue;
     isWrong = true;
-    emitError(loc) << "checkpoint: pattern '" << pattern
-                   << "' matches no module: "
-                   << tree.explainMismatch(pattern, plan::MatchMode::Fnmatch);
+    emitError(loc) << "keep: pattern '" << pattern
+                   << "' matches no module that 'checkpoint' matches, nor one "
+                      "inside of these";
   }
   return failure(isWrong);
 }

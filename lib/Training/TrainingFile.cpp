@@ -175,6 +175,9 @@ static ArrayRef<KeySpec> getTrainingKeys() {
        "the type of the forward and the backward pass; the model's by default"},
       {"checkpoint", getPatterns(),
        "patterns of modules whose values the backward pass computes again"},
+      {"keep", getPatterns(),
+       "patterns of modules, among those of 'checkpoint' or inside of them, "
+       "whose values are kept"},
       {"frozen", getPatterns(),
        "patterns of parameters, or of modules, that aren't trained"},
       {"seed", ValueType::integer(0, kMaxSeed),
@@ -225,6 +228,7 @@ public:
       readCompute(*compute);
     readPatterns(fields["checkpoint"], "checkpoint", config.checkpoint,
                  config.checkpointLocs);
+    readPatterns(fields["keep"], "keep", config.keep, config.keepLocs);
     readPatterns(fields["frozen"], "frozen", config.frozen, config.frozenLocs);
     readInteger(fields, "seed", config.seed);
     return success(!failed);

@@ -13,7 +13,7 @@
 // RUN: not ls %t/out.mlir
 
 // NEAR: error: no machine is called 'h100-nvlnk', and no file can be read there (No such file or directory); did you mean 'h100-nvlink'?
-// FAR: error: no machine is called 'abacus', and no file can be read there (No such file or directory); machines are h100-nvlink, h200-nvlink, h100-pcie, ethernet-100g, ethernet-400g, cpu
+// FAR: error: no machine is called 'abacus', and no file can be read there (No such file or directory); machines are h100-nvlink, h200-nvlink, h100-pcie, h100-96gb-hbm2e, a100-nvlink, ethernet-100g, ethernet-400g, cpu
 
 //--- m.mlir
 tp.mesh @mesh(tp = 2)
@@ -38,13 +38,27 @@ device:
   memory_capacity: 0.5
   # CHECK-DAG: :[[#@LINE+1]]:11: error: 'launch' must be a number that isn't negative, found '-1e-6'
   launch: -1e-6
+  efficiency:
+    # CHECK-DAG: :[[#@LINE+1]]:18: error: 'contraction' must be a positive number of at most 1, found '1.5'
+    contraction: 1.5
+    # CHECK-DAG: :[[#@LINE+1]]:18: error: 'half_extent' must be a number that isn't negative, found '-2'
+    half_extent: -2
+    # CHECK-DAG: :[[#@LINE+1]]:16: error: 'attention' must be a positive number of at most 1, found '0'
+    attention: 0
+    # CHECK-DAG: :[[#@LINE+1]]:5: error: unknown key 'memry'; did you mean 'memory'?
+    memry: 1
+  # CHECK-DAG: :[[#@LINE+1]]:11: error: 'fusion' must be true or false, found 'maybe'
+  fusion: maybe
+  # CHECK-DAG: :[[#@LINE+1]]:12: error: 'overlap' must be a number from 0 to 1, found '2'
+  overlap: 2
 # CHECK-DAG: :[[#@LINE+1]]:7: error: 'node' must be a map, found '2'
 node: 2
 # CHECK-DAG: :[[#@LINE+1]]:1: error: 'links' must be a list of at least one link, found none
 links: []
 
 //--- links.yaml
-device: {flops: {f64: 1, f32: 1, f16: 1, bf16: 1}, elementwise: 1, memory_bandwidth: 1, memory_capacity: 1}
+# CHECK-DAG: :[[#@LINE+1]]:121: error: 'efficiency' must be a map, found '1'
+device: {flops: {f64: 1, f32: 1, f16: 1, bf16: 1}, elementwise: 1, memory_bandwidth: 1, memory_capacity: 1, efficiency: 1}
 # CHECK-DAG: :[[#@LINE+1]]:1: error: this node has no 'devices'
 node: {memory_bandwidth: 1}
 # CHECK-DAG: :[[#@LINE+1]]:1: error: this link has no 'ranks'; only the last link joins all

@@ -1,9 +1,15 @@
 // The page has what the first rank of each class did in the run of median length, in seconds from its start: computation that
-// follows at once is one slice, and a collective waits until its last rank arrives.
+// follows at once is one slice, and a collective waits until its last rank arrives. One that overlaps with computation is there
+// as a whole, and with the time that the rank spent on it alone.
 // RUN: split-file %s %t && cd %t
 // RUN: tp-opt program.mlir --tp-report="html=page.html trace=trace.json" -o /dev/null
 // RUN: %python %S/Inputs/page_data.py page.html | FileCheck %s
-// CHECK: measured: run 1 of 3, [{"collectives": {{\[\[}}0, 3e-06, 5e-06, 8e-06]], "compute": {{\[\[}}0, 3e-06]], "rank": 0, "seconds": 8e-06}]
+// CHECK: measured: run 1 of 3, [{"collectives": [{"arrival": 3e-06, "end": 8e-06, "id": 0, "start": 5e-06}], "compute": {{\[\[}}0, 3e-06]], "overlapped": [], "rank": 0, "seconds": 8e-06}]
+// RUN: sed 's/"args": {"run": 1, "id": 0}/"args": {"run": 1, "id": 0, "waited_us": 4}/' trace.json > overlap.json
+// RUN: tp-opt program.mlir --tp-report="html=overlap.html trace=overlap.json" -o /dev/null
+// RUN: %python %S/Inputs/page_data.py overlap.html | FileCheck %s --check-prefix=OVERLAP
+// OVERLAP: "collectives": [{"arrival": 4e-06, "end": 8e-06, "id": 0, "start": 5e-06}]
+// OVERLAP-SAME: "overlapped": [{"arrival": 3e-06, "end": 8e-06, "id": 0, "start": 5e-06}]
 
 // RUN: not tp-opt program.mlir --tp-report="trace=trace.json" 2>&1 | FileCheck %s --check-prefix=NO-PAGE
 // NO-PAGE: error: the trace 'trace.json' is for the page, which needs the option 'html'

@@ -112,6 +112,7 @@ def write_pages(options):
     opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml html=plain.html")
     (options.out / "pipeline.yaml").write_text(PIPELINE)
     opt("llama-2.mlir", "--tp-parallelize=plan=pipeline.yaml machine=cpu report=pipeline.json html=pipeline.html")
+    opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml machine=a100-nvlink overlap chunks=2 report=overlap.json html=overlap.html")
     # A run beside its prediction.
     np.save(options.out / "ids.npy", decoder.token_ids(CONFIG.vocab_size)["ids"])
     run(options.bin / "tp-opt", options.out / "llama-2.mlir", f"--tp-parallelize=plan={options.out}/plan.yaml", "-o", options.out / "ranks.mlir")
@@ -389,6 +390,27 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(bubble, rank["waiting_seconds"])
         self.assertGreater(max(kinds), 0)
 
+    def test_overlap_in_the_timeline(self):
+        (rank,) = self.read("overlap.json")["prediction"]["by_class"]
+        timeline, overlapped = rank["timeline"], rank["overlapped"]
+        self.assertTrue(overlapped)
+        self.assertTrue(all(a["end"] <= b["arrival"] for a, b in zip(timeline, timeline[1:])))
+        self.assertTrue(all(a["end"] <= b["arrival"] for a, b in zip(overlapped, overlapped[1:])))
+        self.open("overlap.html")
+        own, others = self.driver.execute_script(
+            "const [rank] = prediction.by_class; return [getPredictedSegments(rank), getOverlappedSegments(rank)]")
+        total = {kind: sum(item["end"] - item["begin"] for item in own if item["kind"] == kind) for kind in ("compute", "collectives")}
+        self.assertAlmostEqual(total["compute"], rank["compute_seconds"], delta=1e-12)
+        self.assertAlmostEqual(total["collectives"], rank["collective_seconds"], delta=1e-12)
+        self.assertEqual([item["id"] for item in others[0]], [item["id"] for item in overlapped])
+        rows = self.get_rows("#timeline > .scroll:first-of-type")
+        self.assertEqual([row[0] for row in rows], [f"ranks 0–{RANKS - 1}", f"ranks 0–{RANKS - 1}, overlapped"])
+        # Two links at the same time need two lines.
+        lanes = self.driver.execute_script("""
+            const make = (arrival, end) => ({ id: 0, arrival, start: arrival, end });
+            return getOverlappedSegments({ overlapped: [make(0, 4), make(1, 2), make(2, 5), make(4, 6)] }).map(lane => lane.map(({ begin }) => begin))""")
+        self.assertEqual(lanes, [[0, 4], [1, 2]])
+
     def test_a_measured_run(self):
         trace = self.read("trace.json")
         self.open("measured.html")
@@ -399,7 +421,7 @@ class Page(unittest.TestCase):
         slices = [event for event in trace["traceEvents"] if event["ph"] == "X" and event["pid"] == 0 and event["args"]["run"] == measured["run"]]
         (rank,) = measured["ranks"]
         self.assertEqual(len(rank["collectives"]), sum(event["cat"] == "collective" for event in slices))
-        self.assertAlmostEqual(sum(end - arrival for _, arrival, _, end in rank["collectives"]),
+        self.assertAlmostEqual(sum(item["end"] - item["arrival"] for item in rank["collectives"]),
                                sum(event["dur"] for event in slices if event["cat"] == "collective") * 1e-6)
         computed = sum(event["dur"] for event in slices if event["cat"] == "compute") * 1e-6
         self.assertAlmostEqual(sum(end - begin for begin, end in rank["compute"]), computed, delta=0.1 * computed + 1e-4)

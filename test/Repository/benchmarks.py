@@ -35,6 +35,7 @@ SCRIPTS = {
     "pipeline_bubble": (FOLDERS, ["torch", "transformers"]),
     "prediction": (FOLDERS, ["torch", "transformers"]),
     "products": (FOLDERS, ["torch", "transformers"]),
+    "published": (FOLDERS, ["torch"]),
     "python_call": ("--build {build}", ["torch", "transformers"]),
     "rank_classes": ("--bin {build}/bin", []),
     "redistributions": ("--bin {build}/bin", []),

@@ -10,6 +10,7 @@
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/schedule.json | FileCheck %s --check-prefix=SCHEDULE
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/clip.yaml | FileCheck %t/clip.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/checkpoint.yaml | FileCheck %t/checkpoint.yaml
+// RUN: tp-opt %t/nested.mlir --tp-grad=train=%t/keep.yaml | FileCheck %t/keep.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/bf16.yaml | FileCheck %t/bf16.yaml
 // RUN: tp-opt %t/model.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/accumulate.yaml
 // RUN: tp-opt %t/table.mlir --tp-grad=train=%t/accumulate.yaml | FileCheck %t/table.mlir
@@ -175,6 +176,38 @@ checkpoint: [up]
 # CHECK: nn.outer_sum %{{.*}}, %[[R1]]
 # CHECK: nn.erf
 # CHECK-NOT: %[[Y]]{{[ ,]}}
+# CHECK: return
+
+//--- nested.mlir
+func.func @main(%x: tensor<4x8xf32> {tp.name = "x"}) -> tensor<4x8xf32> {
+  %0 = nn.module "block" class "Block" (%x as "x" at 0) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %e = nn.exp %a : tensor<4x8xf32>
+    %1 = nn.module "block.up" class "Linear" (%e as "x" at 0) {
+    ^bb0(%b: tensor<4x8xf32>):
+      %w = nn.parameter "block.up.weight" : tensor<8x8xf32>
+      %y = nn.linear %b, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      nn.yield %y : tensor<4x8xf32>
+    } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %r = nn.relu %1 : tensor<4x8xf32>
+    nn.yield %r : tensor<4x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+//--- keep.yaml
+loss: mse
+optimizer: SGD
+checkpoint: [block]
+keep: [block.up]
+# The product is kept; what it is computed from isn't.
+# CHECK: %[[E:.*]] = nn.exp %arg0
+# CHECK: %[[Y:.*]] = nn.linear %[[E]],
+# CHECK: %[[X1:.*]] = nn.recompute %arg0 {tp.pass = 1 : i64} : tensor<4x8xf32>
+# CHECK: %[[E1:.*]] = nn.exp %[[X1]]
+# CHECK-NOT: nn.linear
+# CHECK: nn.outer_sum %{{.*}}, %[[E1]]
+# CHECK-NOT: %[[E]]{{[ ,]}}
 # CHECK: return
 
 //--- bf16.yaml

@@ -15,6 +15,7 @@
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/cosine.yaml -o %t/out.mlir 2>&1 | FileCheck %t/cosine.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/total.yaml -o %t/out.mlir 2>&1 | FileCheck %t/total.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/patterns.yaml -o %t/out.mlir 2>&1 | FileCheck %t/patterns.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/keep.yaml -o %t/out.mlir 2>&1 | FileCheck %t/keep.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/weights.yaml -o %t/out.mlir 2>&1 | FileCheck %t/weights.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/classes.yaml -o %t/out.mlir 2>&1 | FileCheck %t/classes.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/model.mlir --tp-grad=train=%t/result.yaml -o %t/out.mlir 2>&1 | FileCheck %t/result.yaml --implicit-check-not=error:
@@ -69,7 +70,7 @@ optimizer: {name: Lion}
 schedule: linear
 
 //--- maps.yaml
-# CHECK: maps.yaml:[[#@LINE+1]]:1: error: unknown key 'epochs'; keys are loss, optimizer, schedule, clip_grad_norm, accumulate, compute, checkpoint, frozen, seed
+# CHECK: maps.yaml:[[#@LINE+1]]:1: error: unknown key 'epochs'; keys are loss, optimizer, schedule, clip_grad_norm, accumulate, compute, checkpoint, keep, frozen, seed
 epochs: 3
 # CHECK: maps.yaml:[[#@LINE+1]]:1: error: loss must be a name, or a map with the key 'name', found a list
 loss: [mse]
@@ -176,6 +177,14 @@ optimizer: {name: Adam, no_decay: [norm]}
 frozen: [prj.weight]
 # CHECK-DAG: :[[#@LINE+1]]:14: error: checkpoint: pattern 'pro' matches no module: no submodule 'pro' in the root module; did you mean 'proj'?
 checkpoint: [pro]
+# CHECK-DAG: :[[#@LINE+1]]:8: error: keep: pattern 'proj.x' matches no module: 'proj' has no submodules
+keep: [proj.x]
+
+//--- keep.yaml
+loss: mse
+optimizer: SGD
+# CHECK: :[[#@LINE+1]]:8: error: keep: pattern 'proj' matches no module that 'checkpoint' matches, nor one inside of these
+keep: [proj]
 
 //--- weights.yaml
 # CHECK: weights.yaml:[[#@LINE+2]]:29: error: the loss has 2 weights for 6 classes

@@ -118,6 +118,37 @@ TEST_F(CostModelTest, Roofline) {
   EXPECT_DOUBLE_EQ(shared.getSeconds({1000, 0, 10, f32, true}), 1e-6);
 }
 
+TEST_F(CostModelTest, Efficiency) {
+  auto ops =
+      parse(R"(%x: tensor<2x3x5xf32>, %w: tensor<7x5xf32>, %e: tensor<4x6xf32>,
+      %q: tensor<2x3x8x4xf32>, %k: tensor<2x3x8x4xf32>, %v: tensor<2x3x8x9xf32>) {
+    %0 = nn.linear %x, %w : (tensor<2x3x5xf32>, tensor<7x5xf32>) -> tensor<2x3x7xf32>
+    %1 = nn.attention causal %q, %k, %v scale 1.0 : (tensor<2x3x8x4xf32>, tensor<2x3x8x4xf32>, tensor<2x3x8x9xf32>) -> tensor<2x3x8x9xf32>
+    %2 = nn.exp %e : tensor<4x6xf32>
+    %3 = nn.neg %2 : tensor<4x6xf32>)",
+            1);
+  ASSERT_EQ(ops.size(), 4u);
+  OpWork linear = getWork(ops[0]), attention = getWork(ops[1]);
+  EXPECT_EQ(linear.smallestExtent, 5);
+  EXPECT_FALSE(linear.isChain);
+  EXPECT_TRUE(attention.isChain);
+  EXPECT_DOUBLE_EQ(attention.maskedShare, 28.0 / 64);
+  linear.bytes = attention.bytes = 0;
+  double full = attention.flops / 2e9;
+  EXPECT_DOUBLE_EQ(CostModel(machine, mesh).getSeconds(attention), full);
+  machine.efficiency = {0.5, 15, 0, 0.25};
+  CostModel model(machine, mesh);
+  EXPECT_DOUBLE_EQ(model.getSeconds(linear), 420 / 2e9 / 0.5 * 4);
+  EXPECT_DOUBLE_EQ(model.getSeconds({0, 0, 1000, linear.element, false}), 4e-6);
+  machine.efficiency.attention = 0.2;
+  EXPECT_DOUBLE_EQ(model.getSeconds(attention), full * (36.0 / 64) / 0.2);
+  // Without fusion, both ops read and write.
+  EXPECT_TRUE(getWork(ops[2]).isFree);
+  EXPECT_FALSE(getWork(ops[2], /*fuses=*/false).isFree);
+  EXPECT_EQ(getWork(ops[2], /*fuses=*/false).bytes, 192);
+  EXPECT_EQ(getWork(ops[3], /*fuses=*/false).bytes, 192);
+}
+
 TEST_F(CostModelTest, RingsAndTheHierarchy) {
   auto ops = parse(R"(%x: tensor<800xf32>) {
     %0 = tp.all_reduce sum %x over @mesh {tp} : tensor<800xf32>
@@ -179,6 +210,59 @@ TEST_F(CostModelTest, Predict) {
   EXPECT_NEAR(prediction.ofRank(7).collectives, collective, 1e-12);
   EXPECT_NEAR(prediction.getSeconds(), 160e-6 + collective, 1e-12);
   EXPECT_EQ(prediction.ofRank(0).waiting, 0);
+}
+
+TEST_F(CostModelTest, Overlap) {
+  parse(R"(%x: tensor<100x100xf32>, %y: tensor<1000x1000xf32>) {
+    %p = tp.start {
+      %0 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<100x100xf32> -> tensor<400x100xf32>
+      tp.yield %0 : tensor<400x100xf32>
+    } : !tp.pending<tensor<400x100xf32>>
+    %q = tp.start {
+      %1 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<100x100xf32> -> tensor<400x100xf32>
+      tp.yield %1 : tensor<400x100xf32>
+    } : !tp.pending<tensor<400x100xf32>>
+    %2 = nn.exp %x : tensor<100x100xf32>
+    %3 = tp.wait %q : !tp.pending<tensor<400x100xf32>>
+    %4 = tp.wait %p : !tp.pending<tensor<400x100xf32>>
+    %5 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<100x100xf32> -> tensor<400x100xf32>)");
+  double gather = 3 * (1e-6 + 40000 / 4e9), compute = 80e-6;
+  EXPECT_NEAR(predict(function, mesh, machine).getSeconds(),
+              3 * gather + compute, 1e-12);
+  // One after the other on the link, both beside the computation.
+  machine.overlap = 1;
+  Prediction hidden = predict(function, mesh, machine);
+  EXPECT_NEAR(hidden.getSeconds(), compute + gather, 1e-12);
+  EXPECT_NEAR(hidden.ofRank(0).collectives, gather, 1e-12);
+  EXPECT_EQ(hidden.getTimeline(0).size(), 1u);
+  auto expectTimes = [](const CollectiveTimes &times, size_t id, double arrival,
+                        double end) {
+    EXPECT_EQ(times.id, id);
+    EXPECT_NEAR(times.arrival, arrival, 1e-12);
+    EXPECT_EQ(times.start, times.arrival);
+    EXPECT_NEAR(times.end, end, 1e-12);
+  };
+  machine.overlap = 0.5;
+  Prediction slowed = predict(function, mesh, machine);
+  EXPECT_NEAR(slowed.getSeconds(), compute + 2 * gather, 1e-12);
+  ASSERT_EQ(slowed.getTimeline(0).size(), 3u);
+  expectTimes(slowed.getTimeline(0)[0], 0, 0, gather / 2);
+  expectTimes(slowed.getTimeline(0)[1], 1, gather / 2, gather);
+  expectTimes(slowed.getTimeline(0)[2], 2, gather + compute,
+              2 * gather + compute);
+  ASSERT_EQ(slowed.getOverlapped(0).size(), 2u);
+  expectTimes(slowed.getOverlapped(0)[0], 0, 0, gather);
+  expectTimes(slowed.getOverlapped(0)[1], 1, gather, 2 * gather);
+  // What isn't hidden is waited for, and so is the link.
+  machine.overlap = 1;
+  machine.memoryBandwidth = 80e9;
+  Prediction exposed = predict(function, mesh, machine);
+  EXPECT_NEAR(exposed.getSeconds(), 3 * gather, 1e-12);
+  EXPECT_EQ(exposed.ofRank(0).waiting, 0);
+  ASSERT_EQ(exposed.getTimeline(0).size(), 3u);
+  expectTimes(exposed.getTimeline(0)[0], 1, 10e-6, gather);
+  expectTimes(exposed.getTimeline(0)[1], 1, gather, 2 * gather);
+  expectTimes(exposed.getTimeline(0)[2], 2, 2 * gather, 3 * gather);
 }
 
 TEST_F(CostModelTest, Presets) {

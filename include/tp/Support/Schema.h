@@ -60,7 +60,8 @@ public:
                            std::optional<int64_t> most = std::nullopt);
   static ValueType number(double least,
                           std::optional<double> most = std::nullopt);
-  static ValueType numberAbove(double least);
+  static ValueType numberAbove(double least,
+                               std::optional<double> most = std::nullopt);
   static ValueType text();
   static ValueType list(const ValueType &item, unsigned minItems = 0);
   static ValueType oneOf(ArrayRef<StringRef> names);

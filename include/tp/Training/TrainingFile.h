@@ -82,10 +82,13 @@ struct TrainingConfig {
   FloatType computeType;
   /// Patterns of modules whose values the backward pass computes again.
   std::vector<std::string> checkpoint;
+  /// Patterns of modules among those, or inside of them, whose values are kept
+  /// nevertheless.
+  std::vector<std::string> keep;
   /// Patterns of parameters that aren't trained.
   std::vector<std::string> frozen;
   /// The locations of the patterns above in the file, for errors.
-  std::vector<FileLineColLoc> checkpointLocs, frozenLocs, noDecayLocs;
+  std::vector<FileLineColLoc> checkpointLocs, keepLocs, frozenLocs, noDecayLocs;
   int64_t seed = 0;
 };
 

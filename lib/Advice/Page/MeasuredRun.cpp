@@ -24,6 +24,9 @@ struct TraceSlice {
   double begin, end;
   /// Of a collective; none for computation.
   std::optional<int64_t> id;
+  /// Of a collective that overlaps with computation: the time before `end` in
+  /// which the rank did nothing else.
+  std::optional<double> waited;
 };
 
 struct Trace {
@@ -75,12 +78,12 @@ llvm::Expected<Trace> readTrace(const llvm::json::Value &json) {
       return fail(wrong);
     if (*category == "run")
       continue;
-    TraceSlice slice{*rank,       *track, *run, *begin, *begin + *duration,
-                     std::nullopt};
+    TraceSlice slice{*rank, *track, *run, *begin, *begin + *duration, {}, {}};
     if (*category == "collective") {
       slice.id = args->getInteger("id");
       if (!slice.id)
         return fail(wrong);
+      slice.waited = args->getNumber("waited_us");
     }
     trace.slices.push_back(slice);
   }
@@ -163,7 +166,7 @@ Object describe(const Trace &trace, int64_t rank, int64_t run, double start) {
     return a->begin < b->begin;
   });
   std::vector<std::pair<double, double>> computed;
-  Array collectives;
+  Array collectives, overlapped;
   double last = start;
   for (const TraceSlice *slice : slices) {
     last = std::max(last, slice->end);
@@ -180,8 +183,16 @@ Object describe(const Trace &trace, int64_t rank, int64_t run, double start) {
     double all = found == trace.lastArrivals.end()
                      ? slice->begin
                      : std::min(found->second, slice->end);
-    collectives.push_back(Array{*slice->id, toSeconds(slice->begin),
-                                toSeconds(all), toSeconds(slice->end)});
+    auto makeTimes = [&](double arrival) {
+      return Object{{"id", *slice->id},
+                    {"arrival", toSeconds(arrival)},
+                    {"start", toSeconds(std::max(arrival, all))},
+                    {"end", toSeconds(slice->end)}};
+    };
+    (slice->waited ? overlapped : collectives)
+        .push_back(makeTimes(slice->begin));
+    if (slice->waited && *slice->waited > 0)
+      collectives.push_back(makeTimes(slice->end - *slice->waited));
   }
   Array compute;
   for (auto [begin, end] : computed)
@@ -189,7 +200,8 @@ Object describe(const Trace &trace, int64_t rank, int64_t run, double start) {
   return Object{{"rank", rank},
                 {"seconds", toSeconds(last)},
                 {"compute", std::move(compute)},
-                {"collectives", std::move(collectives)}};
+                {"collectives", std::move(collectives)},
+                {"overlapped", std::move(overlapped)}};
 }
 
 } // namespace

@@ -7,39 +7,63 @@ function getWaitingKind(id) {
   return report.collectives[id].kind === "transfer" ? "bubbles" : "waiting";
 }
 
+function isLong({ begin, end }) {
+  return end > begin;
+}
+
+function getCollectiveSegments({ id, arrival, start, end }) {
+  return [{ kind: getWaitingKind(id), begin: arrival, end: start, id }, { kind: "collectives", begin: start, end, id }].filter(isLong);
+}
+
 /** What the ranks of a class do, one after the other: {kind, begin, end, id?}, where `id` is that of the collective. */
 function getPredictedSegments({ timeline, seconds }) {
   const segments = [];
   let now = 0;
-  for (const { id, arrival, start, end } of timeline) {
-    segments.push({ kind: "compute", begin: now, end: arrival }, { kind: getWaitingKind(id), begin: arrival, end: start, id },
-      { kind: "collectives", begin: start, end, id });
-    now = end;
+  for (const times of timeline) {
+    segments.push({ kind: "compute", begin: now, end: times.arrival }, ...getCollectiveSegments(times));
+    now = times.end;
   }
   segments.push({ kind: "compute", begin: now, end: seconds });
-  return segments.filter(({ begin, end }) => end > begin);
+  return segments.filter(isLong);
 }
 
 function getMeasuredSegments({ compute, collectives }) {
-  return [...compute.map(([begin, end]) => ({ kind: "compute", begin, end })),
-    ...collectives.flatMap(([id, arrival, start, end]) => [{ kind: getWaitingKind(id), begin: arrival, end: start, id },
-      { kind: "collectives", begin: start, end, id }])].filter(({ begin, end }) => end > begin);
+  return [...compute.map(([begin, end]) => ({ kind: "compute", begin, end })).filter(isLong), ...collectives.flatMap(getCollectiveSegments)];
+}
+
+/** The segments of collectives that overlap with computation, in as many lists as go on at the same time. */
+function getOverlappedSegments({ overlapped }) {
+  const lanes = [];
+  for (const times of [...overlapped].sort((a, b) => a.arrival - b.arrival)) {
+    const free = lanes.find(lane => lane.end <= times.arrival);
+    const lane = free ?? { segments: [] };
+    if (!free)
+      lanes.push(lane);
+    lane.segments.push(...getCollectiveSegments(times));
+    lane.end = times.end;
+  }
+  return lanes.map(({ segments }) => segments);
 }
 
 const MAX_TIMELINE_ROWS = 16;
 
-/** The lines of the timeline: {label, segments, seconds, isMeasured}. */
+/** The lines of the timeline: {label, segments, seconds}. */
 function findTimelines() {
   const rows = [];
+  const addRows = (label, item, segments) => {
+    rows.push({ label, segments, seconds: item.seconds });
+    for (const [i, lane] of getOverlappedSegments(item).entries())
+      rows.push({ label: `${label}, overlapped${i ? ` ${i + 1}` : ""}`, segments: lane, seconds: sum(lane, ({ begin, end }) => end - begin) });
+  };
   const ofRank = new Map((measured?.ranks ?? []).map(item => [item.rank, item]));
   const classes = prediction ? joinClasses(prediction.by_class, item => item)
     : report.rank_classes.map((_, index) => ({ ranks: ranksOfClass[index] }));
   for (const { ranks, label, item } of classes) {
     if (item)
-      rows.push({ label: ofRank.size ? `${label}, predicted` : label, segments: getPredictedSegments(item), seconds: item.seconds });
+      addRows(ofRank.size ? `${label}, predicted` : label, item, getPredictedSegments(item));
     const run = ofRank.get(ranks[0]);
     if (run)
-      rows.push({ label: `rank ${run.rank}, measured`, segments: getMeasuredSegments(run), seconds: run.seconds, isMeasured: true });
+      addRows(`rank ${run.rank}, measured`, run, getMeasuredSegments(run));
   }
   return rows;
 }

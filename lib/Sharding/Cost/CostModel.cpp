@@ -76,6 +76,12 @@ public:
 
   /// The FLOPs of a contraction; call classify first.
   double getFlops() const { return rule.flops.value_or(flops); }
+  /// The smallest of m, n and k of its products; 0 if it isn't known.
+  double getSmallestExtent() const { return smallestExtent; }
+  /// Whether it consists of several contractions.
+  bool isChain() const {
+    return rule.flops ? rule.windows.empty() : numSums > 1;
+  }
 
   /// The number of elements that arithmetic other than contractions goes over.
   double getElements() const {
@@ -163,6 +169,9 @@ private:
       bool isProduct = next == waiting.end();
       if (isProduct)
         next = waiting.begin();
+      FactorSet rows = current, columns = operands[*next];
+      rows.reset(operands[*next]);
+      columns.reset(current);
       current |= operands[*next];
       waiting.erase(next);
       FactorSet needed = kept;
@@ -172,6 +181,9 @@ private:
       summed.reset(needed);
       if (!isProduct || summed.none())
         continue;
+      double extent =
+          std::min({getSize(rows), getSize(columns), getSize(summed)});
+      smallestExtent = numSums == 0 ? extent : std::min(smallestExtent, extent);
       ++numSums;
       flops += 2 * getSize(current);
       current &= needed;
@@ -183,7 +195,7 @@ private:
   SmallVector<FactorSet> operands;
   FactorSet kept; ///< factors of the results
   unsigned numSums = 0;
-  double flops = 0;
+  double flops = 0, smallestExtent = 0;
 };
 
 /// The class of an op, by its rule; nullopt if it has none.
@@ -221,7 +233,33 @@ static Operation *getProducer(Value value) {
   return op;
 }
 
-OpWork tp::getWork(Operation *op) {
+/// Whether row i of the op's scores doesn't see the columns after i: the
+/// property `causal`.
+static bool isCausal(Operation *op) {
+  auto properties =
+      dyn_cast_or_null<DictionaryAttr>(op->getPropertiesAsAttribute());
+  Attribute causal = properties ? properties.get("causal") : Attribute();
+  auto truth = dyn_cast_or_null<BoolAttr>(causal);
+  return truth ? truth.getValue() : isa_and_nonnull<UnitAttr>(causal);
+}
+
+/// The share of the products of rows, the last but one dimension of the first
+/// operand, and columns, that of the second one, that a causal mask hides.
+static double getMaskedShare(Operation *op) {
+  auto getLength = [&](unsigned operand) -> double {
+    return cast<RankedTensorType>(op->getOperand(operand).getType())
+        .getShape()
+        .end()[-2];
+  };
+  double rows = getLength(0), columns = getLength(1);
+  if (rows == 0 || columns == 0)
+    return 0;
+  // Rows from number `columns` on see all columns.
+  double partial = std::min(rows, columns);
+  return partial * (columns - (partial + 1) / 2) / (rows * columns);
+}
+
+OpWork tp::getWork(Operation *op, bool fuses) {
   OpWork work;
   work.element = Float32Type::get(op->getContext());
   if (op->getNumResults() > 0)
@@ -251,19 +289,24 @@ OpWork tp::getWork(Operation *op) {
     work.isFree = true;
     return work;
   }
-  if (opClass == OpClass::Contraction)
+  if (opClass == OpClass::Contraction) {
     work.flops = ruleWork.getFlops();
-  else if (opClass == OpClass::Lookup)
+    work.smallestExtent = ruleWork.getSmallestExtent();
+    work.isChain = ruleWork.isChain();
+    if (work.isChain && isCausal(op))
+      work.maskedShare = getMaskedShare(op);
+  } else if (opClass == OpClass::Lookup) {
     work.elements = countElements(op->getResultTypes());
-  else
+  } else {
     work.elements = ruleWork.getElements();
+  }
 
   bool reads = opClass != OpClass::Contraction && opClass != OpClass::Lookup;
   llvm::SmallPtrSet<Value, 4> seen;
   for (Value operand : op->getOperands()) {
     if (!seen.insert(operand).second)
       continue;
-    Operation *producer = reads ? getProducer(operand) : nullptr;
+    Operation *producer = fuses && reads ? getProducer(operand) : nullptr;
     if (producer && classify(producer) == OpClass::Map &&
         isFusedIntoUser(producer))
       continue;
@@ -272,7 +315,7 @@ OpWork tp::getWork(Operation *op) {
       bytes = std::min(bytes, resultBytes);
     work.bytes += bytes;
   }
-  work.isFree = opClass == OpClass::Map && isFusedIntoUser(op);
+  work.isFree = fuses && opClass == OpClass::Map && isFusedIntoUser(op);
   if (!work.isFree)
     work.bytes += resultBytes;
   return work;
@@ -325,13 +368,25 @@ CostModel::CostModel(const Machine &machine, MeshOp mesh)
         std::min(memoryBandwidth, machine.nodeMemoryBandwidth / perNode);
 }
 
+static double getContractionSeconds(const OpWork &work,
+                                    const Machine &machine) {
+  const Efficiency &efficiency = machine.efficiency;
+  double seconds = work.flops / machine.getFlops(work.element);
+  if (work.isChain && efficiency.attention > 0)
+    return seconds * (1 - work.maskedShare) / efficiency.attention;
+  seconds /= efficiency.contraction;
+  if (work.smallestExtent > 0)
+    seconds *= 1 + efficiency.halfExtent / work.smallestExtent;
+  return seconds;
+}
+
 /// `share` ranks run on a device, and a rank has this memory bandwidth.
 static double getSeconds(const OpWork &work, const Machine &machine,
                          double share, double memoryBandwidth) {
   // A fused op still computes, but its user has the traffic and the launch.
-  double compute = work.flops / machine.getFlops(work.element) +
+  double compute = getContractionSeconds(work, machine) +
                    work.elements / machine.elementwise;
-  double memory = work.bytes / memoryBandwidth;
+  double memory = work.bytes / (memoryBandwidth * machine.efficiency.memory);
   return std::max(share * compute, memory) +
          (work.isFree ? 0 : share * machine.launch);
 }
@@ -355,6 +410,11 @@ CostModel::GroupLinks CostModel::getGroupLinks(ArrayRef<int64_t> group,
       ++links.within[i];
   }
   return links;
+}
+
+size_t CostModel::getOutermostLink(CollectiveOpInterface op, int64_t rank) {
+  return getGroupLinks(mesh.getGroupOf(rank, op.getAxes().getAxes()), rank)
+      .outermost;
 }
 
 double CostModel::getSeconds(CollectiveOpInterface op, int64_t rank) {

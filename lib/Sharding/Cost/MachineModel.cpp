@@ -13,6 +13,7 @@
 #include "tp/Support/FieldReader.h"
 #include "tp/Support/InputFile.h"
 #include "tp/Support/YamlReader.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
 
@@ -61,6 +62,23 @@ static ArrayRef<KeySpec> getFlopsKeys() {
   return keys;
 }
 
+static ArrayRef<KeySpec> getEfficiencyKeys() {
+  const ValueType share = ValueType::numberAbove(0, 1);
+  static const KeySpec keys[] = {
+      {"contraction", share,
+       "the share of 'flops' that large contractions reach; 1 by default"},
+      {"half_extent", ValueType::number(0),
+       "the smallest of a contraction's extents m, n and k at which it reaches "
+       "half of that share; 0 by default"},
+      {"attention", share,
+       "the share of 'flops' that attention reaches, which then skips what a "
+       "causal mask hides; by default it is like other contractions"},
+      {"memory", share,
+       "the share of 'memory_bandwidth' that ops reach; 1 by default"},
+  };
+  return keys;
+}
+
 static ArrayRef<KeySpec> getDeviceKeys() {
   static const KeySpec keys[] = {
       {"flops", ValueType(getMapSchema(getFlopsKeys())),
@@ -74,6 +92,13 @@ static ArrayRef<KeySpec> getDeviceKeys() {
        KeySpec::Required},
       {"launch", ValueType::number(0),
        "the fixed time of an op, in seconds; 0 by default"},
+      {"efficiency", ValueType(getMapSchema(getEfficiencyKeys())),
+       "the shares of the device's peaks that ops reach; all by default"},
+      {"fusion", ValueType::boolean(),
+       "whether elementwise ops are fused into their users; true by default"},
+      {"overlap", ValueType::number(0, 1),
+       "the speed of computing during a started collective, as a share of the "
+       "usual one; 0 by default"},
   };
   return keys;
 }
@@ -186,23 +211,33 @@ private:
       reportValue(value, "'" + name + "' must be a text");
   }
 
-  void readNumber(const YamlValue &value, StringRef name, bool isPositive,
+  /// Sets `number` unless `value` is outside of the range of `type`, which
+  /// begins at 0.
+  void readNumber(const YamlValue &value, StringRef name, const ValueType &type,
                   double &number) {
     double parsed;
-    if (!value.isScalar() || value.quoted ||
-        StringRef(value.text).getAsDouble(parsed) || !std::isfinite(parsed) ||
-        parsed < 0 || (isPositive && parsed == 0))
-      reportValue(value, "'" + name + "' must be a " +
-                             (isPositive ? "positive number"
-                                         : "number that isn't negative"));
-    else
+    if (value.isScalar() && !value.quoted &&
+        !StringRef(value.text).getAsDouble(parsed) && std::isfinite(parsed) &&
+        parsed >= 0 && (parsed > 0 || !type.isAbove) &&
+        parsed <= type.most.value_or(parsed)) {
       number = parsed;
+      return;
+    }
+    std::string rule;
+    llvm::raw_string_ostream os(rule);
+    os << (type.isAbove ? "positive number" : "number");
+    if (type.most)
+      os << (type.isAbove ? " of at most " : " from 0 to ")
+         << llvm::format("%g", *type.most);
+    else if (!type.isAbove)
+      os << " that isn't negative";
+    reportValue(value, "'" + name + "' must be a " + rule);
   }
 
   /// Sets `number` if the field is there.
   void readNumber(const Fields &fields, StringRef name, double &number) {
     if (const YamlValue *value = fields[name])
-      readNumber(*value, name, fields.getType(name).isAbove, number);
+      readNumber(*value, name, fields.getType(name), number);
   }
 
   /// Sets `count`, a whole number such as 80e9, if the field is there.
@@ -211,7 +246,7 @@ private:
     if (!value)
       return;
     double number = 0;
-    readNumber(*value, name, /*isPositive=*/true, number);
+    readNumber(*value, name, ValueType::numberAbove(0), number);
     if (number == 0)
       return;
     if (number != std::floor(number) || number > *fields.getType(name).most)
@@ -244,6 +279,25 @@ private:
     needCount(fields, "memory_capacity", device, "device",
               machine.memoryCapacity);
     readNumber(fields, "launch", machine.launch);
+    if (const YamlValue *efficiency = fields["efficiency"])
+      readEfficiency(*efficiency);
+    if (const YamlValue *fusion = fields["fusion"]) {
+      if (std::optional<bool> fuses = fusion->getBool())
+        machine.fusion = *fuses;
+      else
+        reportValue(*fusion, "'fusion' must be true or false");
+    }
+    readNumber(fields, "overlap", machine.overlap);
+  }
+
+  void readEfficiency(const YamlValue &efficiency) {
+    if (!checkMap(efficiency, "efficiency"))
+      return;
+    Fields fields = readFields(efficiency, "efficiency", getEfficiencyKeys());
+    readNumber(fields, "contraction", machine.efficiency.contraction);
+    readNumber(fields, "half_extent", machine.efficiency.halfExtent);
+    readNumber(fields, "attention", machine.efficiency.attention);
+    readNumber(fields, "memory", machine.efficiency.memory);
   }
 
   void readFlops(const YamlValue &flops) {
@@ -411,6 +465,8 @@ static YamlValue toValue(Attribute attr, FileLineColLoc loc) {
   if (auto text = dyn_cast<StringAttr>(attr)) {
     value.text = text.str();
     value.quoted = true;
+  } else if (auto boolean = dyn_cast<BoolAttr>(attr)) {
+    value.text = boolean.getValue() ? "true" : "false";
   } else if (auto integer = dyn_cast<IntegerAttr>(attr)) {
     value.text = std::to_string(integer.getInt());
   } else if (auto number = dyn_cast<FloatAttr>(attr)) {
@@ -480,6 +536,22 @@ llvm::json::Value tp::toJSON(const Machine &machine) {
                 {"memory_bandwidth", machine.memoryBandwidth},
                 {"memory_capacity", machine.memoryCapacity},
                 {"launch", machine.launch}};
+  const Efficiency &efficiency = machine.efficiency;
+  Object shares;
+  auto addShare = [&](StringRef name, double share, double byDefault) {
+    if (share != byDefault)
+      shares[name] = share;
+  };
+  addShare("contraction", efficiency.contraction, 1);
+  addShare("half_extent", efficiency.halfExtent, 0);
+  addShare("attention", efficiency.attention, 0);
+  addShare("memory", efficiency.memory, 1);
+  if (!shares.empty())
+    device["efficiency"] = std::move(shares);
+  if (!machine.fusion)
+    device["fusion"] = false;
+  if (machine.overlap > 0)
+    device["overlap"] = machine.overlap;
   Object root{{"name", machine.name}, {"device", std::move(device)}};
   if (machine.nodeDevices > 0) {
     Object node{{"devices", machine.nodeDevices}};

@@ -12,6 +12,17 @@
 // [CUDA] "Getting Started with CUDA Graphs", NVIDIA Technical Blog: 3.4 us per
 //        short kernel of a graph, of which the kernel runs 2.9 us, and 9.6 us
 //        with a launch and a wait for each kernel; 1 us lies between the two.
+// [A100] NVIDIA A100 Tensor Core GPU data sheet, SXM, 80 GB; NVLink 600 GB/s
+//        counts both directions.
+// [TT]   torchtitan, benchmarks/llama3_h100_202412_torchtitan.md: H100 of 96 GB
+//        HBM2e, 2.4 TB/s, 500 W; hosts of eight; 400 Gb/s per GPU between them.
+// [FA2]  Dao, "FlashAttention-2", 2023, figures 4 and 7: forward and backward
+//        pass with a causal mask, heads of 128, 8k to 16k tokens.
+// [BUS]  bus bandwidth of all_gather and reduce_scatter in nccl-tests, large
+//        messages, eight GPUs: about 4/5 of NVLink's peak.
+// [FIT]  benchmarks/published.py: `contraction` is calibrated by one published
+//        row of each device. `halfExtent` is a tile of GEMM kernels. `memory`
+//        and `overlap` are assumptions, the same for both devices.
 // [CPU]  tp-run --calibrate on two cores of an AMD EPYC server, two ranks. A
 //        file calibrated on the user's own machine is better.
 //
@@ -63,6 +74,41 @@ static Machine makeH100PCIe() { // [H100], PCIe column
   return machine;
 }
 
+/// torchtitan's H100. The clock that 500 W allow isn't published; what it means
+/// for contractions is [FIT].
+static Machine makeH100HBM2e() { // [H100] [TT]
+  Machine machine = makeH100SXM();
+  machine.name = "h100-96gb-hbm2e";
+  machine.memoryBandwidth = 2.4e12;
+  machine.memoryCapacity = 96'000'000'000;
+  machine.efficiency = {/*contraction=*/0.57, /*halfExtent=*/128,
+                        /*attention=*/0.33, /*memory=*/0.85}; // [FIT] [FA2]
+  machine.overlap = 0.85;
+  machine.links = {
+      {"nvlink", 8, 3.4e-6, 360e9, LinkAlgorithm::Ring, {}}, // [NCCL] [BUS]
+      infiniband};
+  return machine;
+}
+
+static Machine makeA100SXM() { // [A100]
+  Machine machine;
+  machine.name = "a100-nvlink";
+  machine.flopsF64 = 19.5e12; // tensor cores
+  machine.flopsF32 = 19.5e12;
+  machine.flopsF16 = machine.flopsBF16 = 312e12;
+  machine.elementwise = 9.75e12;
+  machine.memoryBandwidth = 2.039e12;
+  machine.memoryCapacity = 80'000'000'000;
+  machine.launch = 1e-6; // [CUDA]
+  machine.efficiency = {/*contraction=*/0.85, /*halfExtent=*/128,
+                        /*attention=*/0.6, /*memory=*/0.85}; // [FIT] [FA2]
+  machine.overlap = 0.85;
+  machine.links = {
+      {"nvlink", 8, 3.4e-6, 240e9, LinkAlgorithm::Ring, {}}, // [NCCL] [BUS]
+      {"infiniband", 0, 14e-6, 25e9, LinkAlgorithm::Ring, {}}};
+  return machine;
+}
+
 /// Nodes of eight H100 PCIe that share one port of `gigabits` per second. The
 /// latency is that of a network in [NCCL], as for InfiniBand.
 static Machine makeEthernet(StringRef name, double gigabits) {
@@ -95,6 +141,8 @@ static const std::vector<Machine> &getPresets() {
       makeH100SXM(),
       makeH200SXM(),
       makeH100PCIe(),
+      makeH100HBM2e(),
+      makeA100SXM(),
       makeEthernet("ethernet-100g", 100),
       makeEthernet("ethernet-400g", 400),
       makeCPU()};

@@ -5,6 +5,10 @@
 // same, and wait in each collective for ranks of the same classes. So there is
 // one clock for each class.
 //
+// On a machine with `overlap`, a rank computes while a collective that it has
+// started goes on. The collectives whose outermost link is the same follow one
+// another; each link has a clock of its own in each class.
+//
 //===----------------------------------------------------------------------===//
 
 #include "tp/Dialect/TP/Pipeline.h"
@@ -29,8 +33,8 @@ class RunPredictor {
 public:
   RunPredictor(ArrayRef<func::FuncOp> programs, MeshOp mesh,
                const Machine &machine)
-      : mesh(mesh), model(machine, mesh),
-        prediction{{}, RankClasses(mesh), {}, {}, {}} {
+      : mesh(mesh), machine(machine), model(machine, mesh),
+        prediction{{}, RankClasses(mesh), {}, {}, {}, {}} {
     prediction.classes.splitByProgram(programs);
     for (func::FuncOp program : programs)
       addProgram(program);
@@ -65,6 +69,20 @@ private:
     size_t number = 0;
     /// The number of those that do the same, and of their peers.
     unsigned kind = 0, peers = 0;
+    /// Whether the ranks go on before it is over.
+    bool isStarted = false;
+  };
+  /// What a rank computes before it waits for a collective that it has started,
+  /// given by its index among these, or before the next collective.
+  struct Stretch {
+    double seconds = 0;
+    std::optional<size_t> awaited;
+  };
+  /// Of a collective on the ranks of a class.
+  struct CollectiveCost {
+    double seconds;
+    int64_t bytes;
+    size_t link; ///< the outermost
   };
 
   void addProgram(func::FuncOp program) {
@@ -76,7 +94,10 @@ private:
       llvm::append_range(result.ranks,
                          llvm::seq<int64_t>(0, mesh.getNumRanks()));
     auto &list = issued.emplace_back();
-    auto &computed = before.emplace_back(1, 0.0);
+    auto &computed = before.emplace_back(1, SmallVector<Stretch, 1>(1));
+    // By start: the number of the collective among the started ones.
+    DenseMap<Operation *, size_t> started;
+    size_t numStarted = 0;
     // Programs of one stage issue the same collectives.
     auto [first, isFirst] =
         firstIds.try_emplace(program->getAttr(kStageAttr), numCollectives);
@@ -100,18 +121,31 @@ private:
           if (!entry.isSent)
             model.splitByCost(prediction.classes, collective, result.ranks);
         }
+        if (auto start = dyn_cast<StartOp>(op->getParentOp());
+            start && machine.overlap > 0 && !transfer) {
+          entry.isStarted = true;
+          started[start] = numStarted++;
+        }
         list.push_back(entry);
-        computed.push_back(0);
+        computed.push_back(SmallVector<Stretch, 1>(1));
         return;
       }
-      OpWork work = getWork(op);
+      if (auto wait = dyn_cast<WaitOp>(op)) {
+        auto found = started.find(wait.getPending().getDefiningOp());
+        if (found != started.end()) {
+          computed.back().back().awaited = found->second;
+          computed.back().emplace_back();
+        }
+        return;
+      }
+      OpWork work = getWork(op, machine.fusion);
       if (work.isFree && work.elements == 0)
         return;
       Cost cost{1, work.flops, work.bytes, model.getSeconds(work)};
       result.byOp[op->getName().getStringRef()] += cost;
       result.byModule[getFqn(op)] += cost;
       result.compute += cost;
-      computed.back() += cost.seconds;
+      computed.back().back().seconds += cost.seconds;
     });
   }
 
@@ -135,9 +169,11 @@ private:
     classes.splitByPeers(peers);
     prediction.byClass.resize(classes.size());
     prediction.timelines.resize(classes.size());
+    prediction.overlapped.resize(classes.size());
     prediction.collectives.assign(numCollectives,
                                   SmallVector<double>(classes.size(), 0));
     clock.assign(classes.size(), 0);
+    busy.assign(classes.size(), SmallVector<double>(machine.links.size(), 0));
     next.assign(classes.size(), 0);
     arrivals.resize(classes.size());
     costs.resize(numKinds);
@@ -166,22 +202,47 @@ private:
     }
   }
 
-  /// The seconds and the bytes of a collective on the ranks of a class.
-  std::pair<double, int64_t> getCost(const Issued &collective, unsigned index) {
+  CollectiveCost getCost(const Issued &collective, unsigned index) {
     auto &known = costs[collective.kind][index];
     if (!known) {
       int64_t rank = prediction.classes.getFirst(index);
       CollectiveOpInterface op = collective.op;
-      known = {model.getSeconds(op, rank), op.getReceivedBytes(rank, mesh)};
+      known = {model.getSeconds(op, rank), op.getReceivedBytes(rank, mesh),
+               model.getOutermostLink(op, rank)};
     }
     return *known;
   }
 
   /// Computes up to the next collective.
   void compute(unsigned index) {
-    double seconds = before[programOf[index]][next[index]];
-    clock[index] += seconds;
-    prediction.byClass[index].compute += seconds;
+    for (const Stretch &stretch : before[programOf[index]][next[index]]) {
+      clock[index] += stretch.seconds;
+      prediction.byClass[index].compute += stretch.seconds;
+      if (!stretch.awaited)
+        continue;
+      const CollectiveTimes &times =
+          prediction.overlapped[index][*stretch.awaited];
+      if (times.end > clock[index])
+        await(index, times);
+    }
+  }
+
+  /// Lets a class wait for other ranks until `start`, then for a link until
+  /// `end`.
+  void block(unsigned index, size_t id, double start, double end) {
+    RankPrediction &rank = prediction.byClass[index];
+    rank.waiting += start - clock[index];
+    rank.collectives += end - start;
+    prediction.timelines[index].push_back({id, clock[index], start, end});
+    clock[index] = end;
+  }
+
+  /// Lets a class wait for the end of a collective. Until its arrival, the link
+  /// is used by those before it.
+  void await(unsigned index, const CollectiveTimes &times) {
+    if (clock[index] < times.arrival)
+      block(index, times.id, clock[index], times.arrival);
+    block(index, times.id, std::max(clock[index], times.start), times.end);
   }
 
   /// Takes part in the next collective of a class. Returns whether it is over.
@@ -190,7 +251,11 @@ private:
     SmallVector<double> &arrived = arrivals[index];
     if (arrived.size() == next[index]) {
       compute(index);
-      arrived.push_back(clock[index]);
+      // On the link, it follows those that were started before.
+      double free = clock[index];
+      if (machine.overlap > 0)
+        free = std::max(free, busy[index][getCost(collective, index).link]);
+      arrived.push_back(free);
     }
     ArrayRef<unsigned> waited = met[index][collective.peers];
     double start = arrived[next[index]];
@@ -213,13 +278,19 @@ private:
         start = std::max(start, arrivals[other][next[index]]);
       }
     }
-    double cost = getCost(collective, index).first;
-    prediction.collectives[collective.id][index] = cost;
-    prediction.byClass[index].waiting += start - arrived[next[index]];
-    prediction.byClass[index].collectives += cost;
-    clock[index] = start + cost;
-    prediction.timelines[index].push_back(
-        {collective.id, arrived[next[index]], start, clock[index]});
+    CollectiveCost cost = getCost(collective, index);
+    prediction.collectives[collective.id][index] = cost.seconds;
+    CollectiveTimes times{collective.id, arrived[next[index]], start,
+                          start + cost.seconds};
+    busy[index][cost.link] = times.end;
+    if (collective.isStarted) {
+      prediction.overlapped[index].push_back(times);
+      double slowed = (1 - machine.overlap) * cost.seconds;
+      if (slowed > 0)
+        block(index, times.id, clock[index], clock[index] + slowed);
+    } else {
+      await(index, times);
+    }
     ++next[index];
     return true;
   }
@@ -231,36 +302,40 @@ private:
     for (auto [index, other] : llvm::enumerate(programOf)) {
       if (other != number)
         continue;
-      auto [seconds, bytes] = getCost(collective, index);
-      slowest = std::max(slowest, seconds);
-      most = std::max(most, bytes);
+      CollectiveCost cost = getCost(collective, index);
+      slowest = std::max(slowest, cost.seconds);
+      most = std::max(most, cost.bytes);
     }
     program.collectivesByModule[collective.op.getOriginFqn()] +=
         Cost{1, 0, most, slowest};
   }
 
   MeshOp mesh;
+  const Machine &machine;
   CostModel model;
   Prediction prediction;
   size_t numCollectives = 0;
   unsigned numKinds = 0;
-  /// By program: the collectives, and the seconds of compute before each.
+  /// By program: the collectives, and what is computed before each and after
+  /// the last one.
   SmallVector<SmallVector<Issued>> issued;
-  SmallVector<SmallVector<double>> before;
+  SmallVector<SmallVector<SmallVector<Stretch, 1>>> before;
   /// By stage of a pipeline: the index of its first collective.
   DenseMap<Attribute, size_t> firstIds;
   SmallVector<Peers> peers;
   /// By class.
   SmallVector<unsigned> programOf;
   SmallVector<double> clock;
+  /// By class and link: when its last collective so far is over.
+  SmallVector<SmallVector<double>> busy;
   /// By class: when it has arrived at each of its collectives so far, and the
   /// one that it takes part in next.
   SmallVector<SmallVector<double>> arrivals;
   SmallVector<size_t> next;
   /// By class, then as `peers`: the classes of the peers.
   SmallVector<SmallVector<SmallVector<unsigned>>> met;
-  /// By kind of collective, then by class: seconds and bytes.
-  SmallVector<SmallVector<std::optional<std::pair<double, int64_t>>>> costs;
+  /// By kind of collective, then by class.
+  SmallVector<SmallVector<std::optional<CollectiveCost>>> costs;
   /// When a class has sent a value to another; the third is its number.
   std::map<std::tuple<unsigned, unsigned, size_t>, double> sent;
 };

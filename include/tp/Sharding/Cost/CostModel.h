@@ -9,6 +9,9 @@
 //   of the intermediate result and of the next operand. A factor that isn't
 //   needed any more is then summed up: `(b k, n k) -> (b n)` is 2·b·n·k FLOPs,
 //   attention `(t d, s d, s e) -> (t e)` is 2·t·s·d and 2·t·s·e.
+// - An op of several contractions, without a window, is a chain, whose
+//   intermediate results stay on the chip. If it is causal, it hides the scores
+//   of its first operand's rows for later rows of the second one.
 // - An integer operand beside operands of other types is an index if none of
 //   these has all of its factors. The op then reads at most as many bytes of
 //   each operand as the result has.
@@ -19,7 +22,8 @@
 //   nor read.
 //
 // An op takes the time of its arithmetic or of its memory traffic, whichever is
-// longer, plus the time to launch it. A collective takes the time that the
+// longer, plus the time to launch it. How near these come to the device's peaks
+// follows from the machine's `efficiency`. A collective takes the time that the
 // links it crosses need for its messages (latency) and its bytes.
 // docs/Prediction.md has the formulas.
 //
@@ -46,10 +50,19 @@ struct OpWork {
   /// Whether it runs no kernel of its own: a relabelling, a constant, or an op
   /// that is fused into its user.
   bool isFree = false;
+  /// Of the products of a contraction: the smallest of m, n and k; 0 if it
+  /// isn't known.
+  double smallestExtent = 0;
+  /// Whether it is a chain of contractions whose intermediate results stay on
+  /// the chip, as those of attention.
+  bool isChain = false;
+  /// The share of a chain's products that a causal mask hides.
+  double maskedShare = 0;
 };
 
-/// The work of `op`, which isn't a collective.
-OpWork getWork(Operation *op);
+/// The work of `op`, which isn't a collective. If `fuses` is false, no op is
+/// fused into its user, as in PyTorch without torch.compile.
+OpWork getWork(Operation *op, bool fuses = true);
 
 /// The seconds that `work` takes on a device of its own.
 double getSeconds(const OpWork &work, const Machine &machine);
@@ -75,6 +88,8 @@ public:
   CostModel(const Machine &machine, MeshOp mesh);
 
   double getSeconds(const OpWork &work) const;
+  /// The machine's outermost link that `op` crosses on `rank`.
+  size_t getOutermostLink(CollectiveOpInterface op, int64_t rank);
   /// The seconds that `op` takes on `rank`, once all ranks of its group have
   /// arrived.
   double getSeconds(CollectiveOpInterface op, int64_t rank);
@@ -118,15 +133,16 @@ struct ProgramPrediction {
 };
 
 /// One rank's seconds; `waiting` is the time it waits for ranks that arrive
-/// later at a collective.
+/// later at a collective. The part of a started collective during which the rank
+/// computes is in `compute` only.
 struct RankPrediction {
   double compute = 0, collectives = 0, waiting = 0;
   double getTotal() const { return compute + collectives + waiting; }
 };
 
-/// A rank's part in a collective, in seconds from the start of the run: until
-/// `arrival` it computes, until `start` it waits for the other ranks, and until
-/// `end` it communicates.
+/// A rank's part in a collective, in seconds from the start of the run: from
+/// `arrival` it waits for the other ranks, and it communicates from `start` to
+/// `end`.
 struct CollectiveTimes {
   size_t id; ///< index in `Prediction::collectives`
   double arrival, start, end;
@@ -138,9 +154,15 @@ struct Prediction {
   RankClasses classes;
   /// By class.
   SmallVector<RankPrediction> byClass;
-  /// By class: the collectives that its ranks take part in, in order. Those
-  /// that a stage of a pipeline sends take no time, and aren't listed.
+  /// By class: when its ranks don't compute, in order, without overlaps. A
+  /// started collective on a machine with `overlap` has an entry for the start,
+  /// if that slows the rank down, and entries for the wait, if it isn't over.
+  /// Any other collective has one, and one before it if the link isn't free.
+  /// Those that a stage of a pipeline sends take no time, and aren't listed.
   SmallVector<SmallVector<CollectiveTimes>> timelines;
+  /// By class: the started collectives on a machine with `overlap`, in the order
+  /// of their starts. They arrive when their link is free.
+  SmallVector<SmallVector<CollectiveTimes>> overlapped;
   /// Indexed by collective, in the order in which ranks issue them, then by
   /// class.
   SmallVector<SmallVector<double>> collectives;
@@ -150,6 +172,9 @@ struct Prediction {
   }
   ArrayRef<CollectiveTimes> getTimeline(int64_t rank) const {
     return timelines[classes.getClass(rank)];
+  }
+  ArrayRef<CollectiveTimes> getOverlapped(int64_t rank) const {
+    return overlapped[classes.getClass(rank)];
   }
 
   /// The seconds until the last rank has finished.

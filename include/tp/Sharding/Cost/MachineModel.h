@@ -45,6 +45,20 @@ struct Link {
   std::vector<MeasuredCollective> collectives;
 };
 
+/// The shares of a device's peaks that ops reach, each above 0 and at most 1.
+struct Efficiency {
+  /// Of `flops`, by contractions of large extents.
+  double contraction = 1;
+  /// A contraction whose smallest extent is d reaches d / (d + halfExtent) of
+  /// that.
+  double halfExtent = 0;
+  /// Of `flops`, by chains of contractions (attention), which skip what a causal
+  /// mask hides; 0: as other contractions, and nothing is skipped.
+  double attention = 0;
+  /// Of the memory bandwidth.
+  double memory = 1;
+};
+
 struct Machine {
   std::string name;
   /// FLOP/s of contractions, by element type.
@@ -54,6 +68,13 @@ struct Machine {
   double memoryBandwidth = 0; ///< bytes per second
   int64_t memoryCapacity = 0; ///< bytes
   double launch = 0;          ///< seconds per op, independent of its work
+  Efficiency efficiency;
+  /// Whether elementwise ops are fused into their users.
+  bool fusion = true;
+  /// The speed at which a rank computes during a collective that it has started,
+  /// as a share of its speed otherwise; 0: it computes nothing until the
+  /// collective is over.
+  double overlap = 0;
   /// Devices of a node; more ranks than these share them. 0: one per rank.
   int64_t nodeDevices = 0;
   /// Bytes per second that the node's ranks share; 0: memory isn't shared.
