@@ -222,6 +222,22 @@ class Commands(unittest.TestCase):
                 # The next command has the folder.
                 self.check("report", "mlp.mlir", "--plan", "plan.yaml")
 
+    def test_a_measured_run_on_the_page(self):
+        common = "mlp.mlir", "--plan", "plan.yaml", "--machine", "cpu", "--quiet"
+        self.check("run", *common, "--random", 1, "--input", "x=x.npy", "--repeat", 3, "--trace", "trace.json")
+        self.check("report", *common, "--html", "page.html", "--trace", "trace.json")
+        measured = re.search(r'id="measured">(.*?)</script>', (self.folder / "page.html").read_text())[1]
+        self.assertEqual(json.loads(measured)["runs"], 3)
+        for name, content in (("other", b"{}"), ("binary", b"\xff"), ("empty", b"")):
+            (self.folder / name).write_bytes(content)
+        (self.folder / "page.html").unlink()
+        for trace, expected in (("other", "'other': this isn't what tp-run"), ("binary", "'binary': this isn't what tp-run"),
+                                ("empty", "'empty': this isn't what tp-run"), ("nowhere", "No such file or directory: 'nowhere'")):
+            _, messages = self.check("report", *common, "--html", "page.html", "--trace", trace, code=1)
+            self.assertIn("tp-mlir report: error: ", messages)
+            self.assertIn(expected, messages)
+        self.assertFalse((self.folder / "page.html").exists())
+
     def test_a_tool_has_the_lock(self):
         made = steps.Steps(self.folder / "mlp.tp", is_quiet=True)
         with made.lock(), unittest.mock.patch.object(tools, "get_command", lambda _: ["sh", "-c", "sleep 2 >/dev/null 2>&1 &"]):
@@ -371,6 +387,9 @@ class Commands(unittest.TestCase):
                 (("report", "mlp.mlir", *plan, "--option", "strict report=r.json"), "found 'strict report=r.json'"),
                 (("report", "mlp.mlir", *plan, "--html", "mlp.mlir"), "--html 'mlp.mlir' is an input of this command"),
                 (("report", "mlp.mlir", *plan, "--html", "./plan.yaml"), "--html 'plan.yaml' is an input of this command"),
+                (("report", "mlp.mlir", *plan, "--html", "x.npy", "--trace", "x.npy"), "--html 'x.npy' is an input of this command"),
+                (("report", "mlp.mlir", *plan, "--trace", "x.npy"), "--trace is shown on the page, which --html FILE writes"),
+                (("report", "mlp.mlir", *plan, "--option", "trace=t.json"), "can't set 'trace': the option --trace of the command report"),
                 (("plan", "mlp.mlir", "--ranks", 2, "-o", "mlp.mlir"), "--output 'mlp.mlir' is an input of this command"),
                 (("plan", "mlp.mlir", "--ranks", 2, "--weights", "x.npy", "-o", "x.npy"), "--output 'x.npy' is an input of this command"),
                 (("run", "mlp.mlir", *plan, "--memory-limit", "1GB"), "--memory-limit is for a plan that is found"),

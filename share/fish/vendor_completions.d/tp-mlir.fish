@@ -186,6 +186,7 @@ complete -c tp-mlir -n '__fish_seen_subcommand_from plan' -s q -l quiet -d 'prin
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -s h -l help -d 'show this help message and exit'
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l json -d 'print JSON'
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l html -r -F -d 'also write the report as a page for a web browser (docs/Report.md)'
+complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l trace -r -F -d 'show on the page what the ranks did in a run, by what the command run wrote with --trace; with --machine, beside what is predicted'
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l shape -x -d 'the shape of an input, as in ids=2x64xi64, where neither the model nor a file of --input says it'
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l signature -r -F -d 'the arguments of modules, which tp_trace.py writes'
 complete -c tp-mlir -n '__fish_seen_subcommand_from report' -l weights -r -F -d 'weights in place of the model\'s: a safetensors file, the index of several, or a folder of Hugging Face'
