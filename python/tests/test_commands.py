@@ -108,9 +108,10 @@ class Commands(unittest.TestCase):
     def test_trains_a_model(self):
         self.export()
         (self.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: SGD, lr: 0.1}\n")
-        arguments = ("--training", "train.yaml", "--data", "input=x.npy", "--data", "target=y.npy", "--steps", 3, "--log-every", 1)
+        arguments = ("--training", "train.yaml", "--data", "input=x.npy", "--data", "target=y.npy", "--steps", 3, "--log-every", 1, "--html", "run.html")
         out, _ = self.check("train", "model.pt2", "--mesh", "tp=2", *arguments)
         self.assertIn("step 3", out)
+        self.assertIn('"state":"done","step":3,"steps":3,', (self.folder / "run.html").read_text())
 
     def test_report_and_explanation(self):
         out, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml")

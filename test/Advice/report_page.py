@@ -327,6 +327,22 @@ class Page(browser.PageTest):
         computed = sum(event["dur"] for event in slices if event["cat"] == "compute") * 1e-6
         self.assertAlmostEqual(sum(end - begin for begin, end in rank["compute"]), computed, delta=0.1 * computed + 1e-4)
 
+    def test_roofline(self):
+        prediction = self.read("llama.json")["prediction"]
+        device, modules = prediction["machine"]["device"], prediction["programs"][0]["modules"]
+        self.open("llama.html")
+        points = self.driver.execute_script("return findRooflinePoints(prediction.programs[0])")
+        self.assertEqual(self.driver.execute_script("return findRoofs()"), [{"dtype": "f32", "flops": device["flops"]["f32"]}])
+        self.assertAlmostEqual(sum(point["rate"] * point["seconds"] for point in points) / sum(module["flops"] for module in modules), 1)
+        for point in points:
+            roof = min(device["flops"]["f32"], device["memory_bandwidth"] * point["intensity"])
+            self.assertLessEqual(point["rate"], roof * (1 + 1e-9), point)
+            self.assertLessEqual(point["bytes"] / point["seconds"], device["memory_bandwidth"] * (1 + 1e-9), point)
+        expected = {f"layers.[0–{CONFIG.n_layers - 1}].attention.wo", f"layers.[0–{CONFIG.n_layers - 1}].feed_forward.w2"}
+        self.assertLessEqual(expected, {point["name"] for point in points})
+        table = next(table for table in self.find_all("#time table") if table.text.startswith("Modules with contractions"))
+        self.assertEqual(len(table.find_elements(By.CSS_SELECTOR, "tbody tr")), len(points))
+
     def test_memory_over_time(self):
         report = self.read("llama.json")
         arena = report["prediction"]["arena"]
