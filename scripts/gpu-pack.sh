@@ -39,6 +39,7 @@ mkdir -p "$pack/cases" "$pack/blocks" "$pack/third_party/include" "$pack/third_p
 # Sources, and what they include and link that a bare machine may lack.
 cp -r runtime "$pack/"
 cp "$kernels"/*.ptx "$kernels"/*.fatbin "$pack/runtime/lib/cuda/"
+cp "$bin/../runtime/training.html.inc" "$pack/runtime/lib/train/"
 mkdir -p "$pack/tools" "$pack/scripts" "$pack/benchmarks"
 cp -r tools/tp-run tools/*.h "$pack/tools/"
 cp scripts/gpu-check.sh "$pack/scripts/"

@@ -108,9 +108,10 @@ class Commands(unittest.TestCase):
     def test_trains_a_model(self):
         self.export()
         (self.folder / "train.yaml").write_text("loss: mse\noptimizer: {name: SGD, lr: 0.1}\n")
-        arguments = ("--training", "train.yaml", "--data", "input=x.npy", "--data", "target=y.npy", "--steps", 3, "--log-every", 1)
+        arguments = ("--training", "train.yaml", "--data", "input=x.npy", "--data", "target=y.npy", "--steps", 3, "--log-every", 1, "--html", "run.html")
         out, _ = self.check("train", "model.pt2", "--mesh", "tp=2", *arguments)
         self.assertIn("step 3", out)
+        self.assertIn('"state":"done","step":3,"steps":3,', (self.folder / "run.html").read_text())
 
     def test_report_and_explanation(self):
         out, messages = self.check("report", "mlp.mlir", "--plan", "plan.yaml")
@@ -221,6 +222,22 @@ class Commands(unittest.TestCase):
                 wait_until(lambda: not is_running(tool))
                 # The next command has the folder.
                 self.check("report", "mlp.mlir", "--plan", "plan.yaml")
+
+    def test_a_measured_run_on_the_page(self):
+        common = "mlp.mlir", "--plan", "plan.yaml", "--machine", "cpu", "--quiet"
+        self.check("run", *common, "--random", 1, "--input", "x=x.npy", "--repeat", 3, "--trace", "trace.json")
+        self.check("report", *common, "--html", "page.html", "--trace", "trace.json")
+        measured = re.search(r'id="measured">(.*?)</script>', (self.folder / "page.html").read_text())[1]
+        self.assertEqual(json.loads(measured)["runs"], 3)
+        for name, content in (("other", b"{}"), ("binary", b"\xff"), ("empty", b"")):
+            (self.folder / name).write_bytes(content)
+        (self.folder / "page.html").unlink()
+        for trace, expected in (("other", "'other': this isn't what tp-run"), ("binary", "'binary': this isn't what tp-run"),
+                                ("empty", "'empty': this isn't what tp-run"), ("nowhere", "No such file or directory: 'nowhere'")):
+            _, messages = self.check("report", *common, "--html", "page.html", "--trace", trace, code=1)
+            self.assertIn("tp-mlir report: error: ", messages)
+            self.assertIn(expected, messages)
+        self.assertFalse((self.folder / "page.html").exists())
 
     def test_a_tool_has_the_lock(self):
         made = steps.Steps(self.folder / "mlp.tp", is_quiet=True)
@@ -371,6 +388,9 @@ class Commands(unittest.TestCase):
                 (("report", "mlp.mlir", *plan, "--option", "strict report=r.json"), "found 'strict report=r.json'"),
                 (("report", "mlp.mlir", *plan, "--html", "mlp.mlir"), "--html 'mlp.mlir' is an input of this command"),
                 (("report", "mlp.mlir", *plan, "--html", "./plan.yaml"), "--html 'plan.yaml' is an input of this command"),
+                (("report", "mlp.mlir", *plan, "--html", "x.npy", "--trace", "x.npy"), "--html 'x.npy' is an input of this command"),
+                (("report", "mlp.mlir", *plan, "--trace", "x.npy"), "--trace is shown on the page, which --html FILE writes"),
+                (("report", "mlp.mlir", *plan, "--option", "trace=t.json"), "can't set 'trace': the option --trace of the command report"),
                 (("plan", "mlp.mlir", "--ranks", 2, "-o", "mlp.mlir"), "--output 'mlp.mlir' is an input of this command"),
                 (("plan", "mlp.mlir", "--ranks", 2, "--weights", "x.npy", "-o", "x.npy"), "--output 'x.npy' is an input of this command"),
                 (("run", "mlp.mlir", *plan, "--memory-limit", "1GB"), "--memory-limit is for a plan that is found"),

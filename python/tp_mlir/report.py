@@ -129,7 +129,12 @@ class Report:
         of a trace that tp-run has written, it shows what ranks did beside what is predicted."""
         if explanation is not None and not isinstance(explanation, Explanation):
             raise InputError(f"explanation is an Explanation, as ParallelModule.explain() returns it; found {explanation!r}")
-        measured = pathlib.Path(trace).read_text(encoding="utf-8") if trace is not None else ""
+        try:
+            measured = pathlib.Path(trace).read_text(encoding="utf-8") if trace is not None else ""
+        except UnicodeDecodeError as error:
+            raise InputError("this isn't what tp-run writes with --trace: it isn't text") from error
+        if trace is not None and not measured:
+            raise InputError("this isn't what tp-run writes with --trace: it is empty")
         return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "", measured)
 
     def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None,

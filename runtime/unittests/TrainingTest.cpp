@@ -7,6 +7,9 @@
 #include "ThreadTransport.h"
 #include "TrainPrograms.h"
 #include "tprt/Metrics.h"
+#include "tprt/TrainingPage.h"
+
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <csignal>
@@ -371,7 +374,15 @@ TEST(Metrics, ContinuesAfterAStep) {
     third = all.find('\n', third) + 1;
   {
     MetricsFile file(path, 3);
-    EXPECT_EQ(file.getHistory(), (LossHistory{{1, 10}, {2, 5}, {3, 10.0 / 3}}));
+    std::vector<double> losses;
+    for (const StepReport &report : file.getHistory()) {
+      EXPECT_EQ(report.step, int64_t(losses.size() + 1));
+      EXPECT_EQ(report.seconds, 0.5);
+      EXPECT_EQ(report.numExamples, 8);
+      EXPECT_FALSE(report.learningRate);
+      losses.push_back(report.loss);
+    }
+    EXPECT_EQ(losses, (std::vector<double>{10, 5, 10.0 / 3}));
     EXPECT_EQ(readFile(path), all.substr(0, third));
     file.write(makeReport(4, 2.5));
     file.write(makeReport(5, 2));
@@ -421,4 +432,77 @@ TEST(LossCurve, OfFewPoints) {
     EXPECT_FALSE(contains(svg, "inf"));
     EXPECT_TRUE(svg.ends_with("</svg>\n"));
   }
+}
+
+/// The data of a page.
+static nlohmann::json readPage(const std::string &text) {
+  const std::string begin =
+      "<script type=\"application/json\" id=\"training\">";
+  size_t from = text.find(begin) + begin.size();
+  return nlohmann::json::parse(
+      text.substr(from, text.find("</script>", from) - from));
+}
+
+TEST(TrainingPage, HasTheStepsAndTheState) {
+  TrainingPage page("page.html", "</script>", 4, /*tokensPerExample=*/2);
+  StepReport report = makeReport(1, 2.5);
+  report.gradNorm = 1;
+  page.add(report);
+  page.add(makeReport(2, NAN));
+  nlohmann::json data =
+      readPage(page.getText(TrainingState::Failed, "not UTF-8: \xff"));
+  EXPECT_EQ(data["name"], "</script>");
+  EXPECT_EQ(data["state"], "failed");
+  EXPECT_EQ(data["problem"], "not UTF-8: \uFFFD");
+  EXPECT_EQ(data["step"], 2);
+  EXPECT_EQ(data["steps"], 4);
+  EXPECT_EQ(data["unit"], "tokens");
+  EXPECT_EQ(data["points"].dump(),
+            "{\"grad_norm\":[1.0,null],\"loss\":[2.5,null],"
+            "\"rate\":[32.0,32.0],\"step\":[1,2]}");
+  // Nothing is loaded.
+  std::string text = page.getText(TrainingState::Running);
+  EXPECT_TRUE(contains(text, "default-src 'none'"));
+  EXPECT_FALSE(contains(text, "src=\""));
+}
+
+TEST(TrainingPage, HasFewPointsHoweverManySteps) {
+  TrainingPage page("page.html", "t", 5000);
+  for (int64_t step = 1; step <= 5000; ++step)
+    page.add(makeReport(step, step));
+  nlohmann::json data = readPage(page.getText(TrainingState::Done));
+  EXPECT_EQ(data["steps_per_point"], 16);
+  const nlohmann::json &points = data["points"];
+  EXPECT_EQ(points["step"].size(), 313u);
+  EXPECT_EQ(points["step"].front(), 16);
+  EXPECT_EQ(points["loss"].front(), 8.5); // the mean of 1 to 16
+  EXPECT_EQ(points["step"].back(), 5000); // the point of the last 8 steps
+  EXPECT_EQ(points["loss"].back(), 4996.5);
+  EXPECT_EQ(points["rate"].back(), 16);
+}
+
+TEST(TrainingPage, IsReplacedAboutOnceASecond) {
+  TestDirectory directory;
+  std::string path = directory / "page.html";
+  TrainingPage page(path, "t", 3);
+  auto begin = std::chrono::steady_clock::now();
+  for (int64_t step = 1; step <= 2; ++step) {
+    page.add(makeReport(step, 1));
+    page.update();
+  }
+  nlohmann::json data = readPage(readFile(path));
+  EXPECT_EQ(data["state"], "running");
+  if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1))
+    EXPECT_EQ(data["step"], 1); // on a machine that isn't overloaded
+  page.write(TrainingState::Done);
+  EXPECT_EQ(readPage(readFile(path))["step"], 2);
+}
+
+TEST(TrainingPage, ReplacesOnlyFiles) {
+  TestDirectory directory;
+  TrainingPage::checkPath(directory / "new.html");
+  TrainingPage::checkPath(directory.write("old.html", ""));
+  for (const char *path : {"-", "/dev/stdout", "/dev/null"})
+    EXPECT_TRUE(contains(errorOf([&] { TrainingPage::checkPath(path); }),
+                         "'" + std::string(path) + "' isn't a regular file"));
 }

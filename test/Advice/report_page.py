@@ -9,10 +9,8 @@ usage: report_page.py --bin FOLDER --out FOLDER [--update] [TEST…]
 import argparse
 import base64
 import json
-import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import unittest
@@ -21,22 +19,19 @@ import numpy as np
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "examples"))
+sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "test")]
+import browser
 import decoder
 import tp_tools
 from llama import model
 
-try:
-    from selenium import webdriver
+if browser.webdriver:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.select import Select
-except ImportError:
-    webdriver = None
 
 MAX_BYTES = 3_000_000
 MAX_SECONDS = 1.0
-MIN_CONTRAST = 4.5
 LAYERS = 126
 RANKS = 4
 CONFIG = model.Config()
@@ -55,32 +50,6 @@ func.func @main(%x: tensor<4x6xf32> {{tp.name = "x"}}) -> tensor<4x6xf32> {{
 
 # Two stages, with values that pass between them.
 PIPELINE = "mesh: {pp: 2}\npipeline: {pp: {split: [layers.1], microbatches: 2}}\n"
-
-# Each element with text of its own that is shown, with the contrast of the text to what is behind it.
-CONTRASTS = """
-const parse = color => color.match(/[\\d.]+/g).map(Number);
-const luminance = color => {
-  const [r, g, b] = color.slice(0, 3).map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const getBackground = element => {
-  for (; element; element = element.parentElement) {
-    const color = parse(getComputedStyle(element).backgroundColor);
-    if (color.length < 4 || color[3] === 1)
-      return color;
-    if (color[3] !== 0)
-      throw new Error("a background is translucent");
-  }
-  return [255, 255, 255];
-};
-return [...document.body.querySelectorAll("*")].filter(element =>
-  [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim()) && element.checkVisibility()
-  && !["SCRIPT", "NOSCRIPT"].includes(element.tagName)).map(element => {
-    const text = luminance(parse(getComputedStyle(element).color)), behind = luminance(getBackground(element));
-    return [(Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05), `${element.tagName} '${element.textContent.slice(0, 40)}'`];
-  });
-"""
-
 
 def run(*command):
     subprocess.run(list(map(str, command)), check=True)
@@ -125,53 +94,7 @@ def write_pages(options):
     opt(deep, explain.replace("explanation.json", "deep.json"), shard + "html=deep.html explanation=deep.json")
 
 
-class Page(unittest.TestCase):
-    """Each test opens a page, and ends with a look at the console and at what was loaded."""
-
-    options = None
-
-    @classmethod
-    def setUpClass(cls):
-        settings = webdriver.ChromeOptions()
-        settings.binary_location = cls.options.chromium
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                         "--force-device-scale-factor=1", "--window-size=1200,1000"):
-            settings.add_argument(argument)
-        settings.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        cls.driver = webdriver.Chrome(options=settings, service=webdriver.ChromeService(cls.options.chromedriver))
-        cls.addClassCleanup(cls.driver.quit)
-
-    def open(self, name, theme="light"):
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]})
-        self.driver.get("about:blank")
-        url = (self.options.out / name).as_uri()
-        self.opened.add(url)
-        self.driver.get(url)
-
-    def setUp(self):
-        self.opened = {"about:blank"}
-
-    def tearDown(self):
-        console = [entry["message"] for entry in self.driver.get_log("browser")]
-        self.assertEqual(console, [], "the console")
-        messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        loaded = {message["params"]["request"]["url"] for message in messages if message["method"] == "Network.requestWillBeSent"}
-        self.assertLessEqual({url.split("#")[0] for url in loaded}, self.opened)
-
-    def find(self, selector):
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def find_all(self, selector):
-        return [element for element in self.driver.find_elements(By.CSS_SELECTOR, selector) if element.is_displayed()]
-
-    def press(self, *keys):
-        for key in keys:
-            self.driver.switch_to.active_element.send_keys(key)
-
-    def get_focused(self):
-        """The first line of what has the focus."""
-        return self.driver.switch_to.active_element.text.split("\n")[0]
-
+class Page(browser.PageTest):
     def open_all(self):
         """Opens all of the tree and all collectives."""
         while closed := self.find_all('[role=treeitem][aria-expanded="false"] > .row'):
@@ -426,6 +349,22 @@ class Page(unittest.TestCase):
         computed = sum(event["dur"] for event in slices if event["cat"] == "compute") * 1e-6
         self.assertAlmostEqual(sum(end - begin for begin, end in rank["compute"]), computed, delta=0.1 * computed + 1e-4)
 
+    def test_roofline(self):
+        prediction = self.read("llama.json")["prediction"]
+        device, modules = prediction["machine"]["device"], prediction["programs"][0]["modules"]
+        self.open("llama.html")
+        points = self.driver.execute_script("return findRooflinePoints(prediction.programs[0])")
+        self.assertEqual(self.driver.execute_script("return findRoofs()"), [{"dtype": "f32", "flops": device["flops"]["f32"]}])
+        self.assertAlmostEqual(sum(point["rate"] * point["seconds"] for point in points) / sum(module["flops"] for module in modules), 1)
+        for point in points:
+            roof = min(device["flops"]["f32"], device["memory_bandwidth"] * point["intensity"])
+            self.assertLessEqual(point["rate"], roof * (1 + 1e-9), point)
+            self.assertLessEqual(point["bytes"] / point["seconds"], device["memory_bandwidth"] * (1 + 1e-9), point)
+        expected = {f"layers.[0–{CONFIG.n_layers - 1}].attention.wo", f"layers.[0–{CONFIG.n_layers - 1}].feed_forward.w2"}
+        self.assertLessEqual(expected, {point["name"] for point in points})
+        table = next(table for table in self.find_all("#time table") if table.text.startswith("Modules with contractions"))
+        self.assertEqual(len(table.find_elements(By.CSS_SELECTOR, "tbody tr")), len(points))
+
     def test_memory_over_time(self):
         report = self.read("llama.json")
         arena = report["prediction"]["arena"]
@@ -484,9 +423,7 @@ class Page(unittest.TestCase):
             move.click()
             self.find_all("[role=treeitem] .placement")[-1].click()
             self.find("#search").send_keys("weight")
-            contrasts = self.driver.execute_script(CONTRASTS)
-            self.assertGreater(len(contrasts), 200)
-            self.assertEqual([item for item in contrasts if item[0] < MIN_CONTRAST], [], theme)
+            self.check_contrast(theme, least=200)
 
     def test_narrow_screen(self):
         """Nothing but tables has to be scrolled sideways."""
@@ -628,14 +565,8 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--update", action="store_true")
     options, rest = parser.parse_known_args()
-    options.chromium, options.chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    for name, found in (("chromium", options.chromium), ("chromedriver", options.chromedriver), ("selenium", webdriver)):
-        if not found:
-            print(f"skipped: there is no {name}; scripts/setup.sh installs it")
-            return 77
-    options.bin, options.out = options.bin.resolve(), options.out.resolve()
-    options.out.mkdir(parents=True, exist_ok=True)
-    os.environ["HOME"] = str(options.out)  # where Chromium writes
+    if not browser.prepare(options):
+        return browser.SKIPPED
     write_pages(options)
     if options.update:
         update_screenshots(options)

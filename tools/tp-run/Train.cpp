@@ -10,6 +10,7 @@
 #include "tprt/File.h"
 #include "tprt/Metrics.h"
 #include "tprt/Report.h"
+#include "tprt/TrainingPage.h"
 #include "tprt/Weights.h"
 
 #include <CLI/CLI.hpp>
@@ -124,12 +125,18 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
                                       "draw the losses, as SVG, when training "
                                       "ends")
                            ->type_name("PATH");
+  CLI::Option *html =
+      app.add_option("--html", arguments.html,
+                     "show the curves of loss, learning rate, gradient norm "
+                     "and speed on a page for a web browser, which is written "
+                     "anew about once a second")
+          ->type_name("PATH");
   CLI::Option *nonfinite =
       app.add_flag("--allow-nonfinite", arguments.allowNonfinite,
                    "go on when the loss is NaN or infinite");
   for (CLI::Option *option :
        {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
-        async, replicas, restart, resume, resetData, metrics, log, curve,
+        async, replicas, restart, resume, resetData, metrics, log, curve, html,
         nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
@@ -280,6 +287,7 @@ static void checkTrainingOutputs(const Options &options) {
   std::vector<std::string> paths;
   addOutput(options.training.lossCurve, paths);
   addOutput(options.training.metrics, paths);
+  addOutput(options.training.html, paths);
   addOutput(options.outputWeights, paths);
   addOutput(options.trace, paths);
   checkAreNoInputs(options, paths);
@@ -287,6 +295,8 @@ static void checkTrainingOutputs(const Options &options) {
     for (const std::string &path : paths)
       checkOutsideCheckpoints(path, options.training.checkpointDirectory);
   checkOutputs(paths);
+  if (!options.training.html.empty())
+    TrainingPage::checkPath(options.training.html);
 }
 
 namespace {
@@ -298,9 +308,12 @@ public:
       : options(options), start(start), tokens(data.getTokensPerExample()),
         unitsPerStep(data.getBatchSize() * tokens.value_or(1)) {
     const TrainingArguments &arguments = options.training;
+    if (!arguments.html.empty())
+      page.emplace(arguments.html, getProgramName(), arguments.steps, tokens);
     if (!arguments.metrics.empty()) {
       metrics.emplace(arguments.metrics, start);
-      losses = metrics->getHistory();
+      for (const StepReport &report : metrics->getHistory())
+        keep(report);
     }
     progress.emplace(arguments.steps, tokens, arguments.logEvery,
                      getTextStream(options));
@@ -309,9 +322,11 @@ public:
   void add(const StepReport &report) {
     last = report;
     seconds += report.seconds;
-    losses.emplace_back(report.step, report.loss);
+    keep(report);
     if (metrics)
       metrics->write(report, tokens);
+    if (page)
+      page->update();
     progress->show(report);
   }
   void endProgress() { progress.reset(); }
@@ -319,9 +334,12 @@ public:
   void drawCurve(std::vector<OutputFile> &files) const {
     if (options.training.lossCurve.empty() || losses.empty())
       return;
-    std::string name = std::filesystem::path(options.program).stem().string();
     files.emplace_back(options.training.lossCurve)
-        .write(drawLossCurve(losses, "Training loss of " + name));
+        .write(drawLossCurve(losses, "Training loss of " + getProgramName()));
+  }
+  void endPage(TrainingState state, const std::string &problem = "") {
+    if (page)
+      page->write(state, problem);
   }
   void printSummary(const TrainingResult &result) const {
     std::ostream &text = getTextStream(options);
@@ -339,11 +357,22 @@ public:
   }
 
 private:
+  std::string getProgramName() const {
+    return std::filesystem::path(options.program).stem().string();
+  }
+  /// Adds a step to the curves.
+  void keep(const StepReport &report) {
+    losses.emplace_back(report.step, report.loss);
+    if (page)
+      page->add(report);
+  }
+
   const Options &options;
   const int64_t start;
   const std::optional<int64_t> tokens; ///< per example
   const int64_t unitsPerStep;
   std::optional<MetricsFile> metrics;
+  std::optional<TrainingPage> page;
   std::optional<Progress> progress;
   LossHistory losses;
   StepReport last;
@@ -500,14 +529,18 @@ static ExitCode trainRank(const Options &options,
   std::vector<OutputFile> files;
   try {
     result = tprt::train(session, data, start, position, trainingOptions);
-  } catch (const Error &) {
+  } catch (const Error &error) {
     if (log)
       log->drawCurve(files);
     commit(files);
+    if (log)
+      log->endPage(TrainingState::Failed, error.what());
     throw;
   }
   if (log) {
     log->endProgress();
+    log->endPage(result.wasStopped ? TrainingState::Interrupted
+                                   : TrainingState::Done);
     log->drawCurve(files);
     writeTrace(options, manifest, trainingOptions.recording, files);
     commit(files);

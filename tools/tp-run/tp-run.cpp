@@ -46,7 +46,7 @@ Examples:
       --warmup 3 --repeat 20 --json -
   tp-run train.tpx --weights model.safetensors --data x=x.npy --data target=y.npy
       --steps 1000 --checkpoint-dir run --checkpoint-every 100
-      --metrics metrics.jsonl --loss-curve loss.svg
+      --metrics metrics.jsonl --html run.html
   tp-run train.tpx --weights model.safetensors --data tokens.bin --token-type u16
       --steps 1000 --output-weights trained.safetensors
   tp-run model.tpx --weights model.safetensors --input ids=ids.npy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The data, and what all sections do with them: texts of numbers, groups of equal layers, tables.
+// The data, and what all sections do with them: texts of bytes and ranks, groups of equal layers.
 
 const report = JSON.parse(document.getElementById("report").textContent);
 /** What tp-explain says about the same program, or null. */
@@ -8,35 +8,6 @@ const explanation = JSON.parse(document.getElementById("explanation").textConten
 const measured = JSON.parse(document.getElementById("measured").textContent);
 const prediction = report.prediction;
 const axes = report.mesh.axes;
-
-/** An element. All text of the data passes here, as text and never as markup. */
-function create(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes))
-    if (value !== undefined && value !== false)
-      element.setAttribute(name, value === true ? "" : value);
-  element.append(...children.filter(child => child !== null && child !== undefined));
-  return element;
-}
-
-function show(id, ...children) {
-  const section = document.getElementById(id);
-  section.append(...children);
-  section.hidden = false;
-}
-
-function formatCount(count, noun, plural = `${noun}s`) {
-  return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
-}
-
-function formatScaled(value, units, base) {
-  let unit = 0;
-  while (Math.abs(value) >= base && unit + 1 < units.length) {
-    value /= base;
-    ++unit;
-  }
-  return `${Number.isInteger(value) ? value : Number(value.toPrecision(3))} ${units[unit]}`;
-}
 
 function formatBytes(bytes) {
   return formatScaled(bytes, ["B", "KiB", "MiB", "GiB", "TiB"], 1024);
@@ -48,11 +19,6 @@ function formatExactBytes(bytes) {
 
 function formatFlops(flops) {
   return formatScaled(flops, ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"], 1000);
-}
-
-function formatSeconds(seconds) {
-  return seconds === 0 ? "0 s" : seconds >= 1 ? `${Number(seconds.toPrecision(3))} s`
-    : formatScaled(seconds * 1e9, ["ns", "µs", "ms"], 1000);
 }
 
 function formatShape(shape, dtype) {
@@ -105,10 +71,6 @@ function sumOverRanks(values) {
   return sum(values.map((value, index) => value * report.rank_classes[index].count));
 }
 
-function sum(items, get = item => item) {
-  return items.reduce((total, item) => total + get(item), 0);
-}
-
 /** The items by key, in order of their first appearance. */
 function groupBy(items, getKey) {
   const groups = new Map();
@@ -137,15 +99,6 @@ function describeModules(fqns) {
     return pattern;
   const indices = unique.map(fqn => Number(fqn.slice(parts[0].length, fqn.length - parts[1].length))).sort((a, b) => a - b);
   return `${parts[0]}[${formatRanges(indices)}]${parts[1]}`;
-}
-
-/** `columns`: {title, number?, wide?}; cells are texts or nodes. */
-function makeTable(caption, columns, rows) {
-  const getClass = column => column.number ? "number" : column.wide ? "wide" : undefined;
-  const head = create("tr", {}, ...columns.map(column => create("th", { scope: "col", class: getClass(column) }, column.title)));
-  const body = rows.map(row => create("tr", {}, ...row.map((cell, i) => create("td", { class: getClass(columns[i]) }, cell))));
-  return create("div", { class: "scroll" },
-    create("table", {}, create("caption", {}, caption), create("thead", {}, head), create("tbody", {}, ...body)));
 }
 
 /** Lets the arrow keys, Home and End move the focus in a list. */

@@ -90,6 +90,7 @@ function showProgram(program, ofRanks) {
         `${(100 * getSeconds(items) / (total || 1)).toFixed(1)} %`, formatSeconds(sum(items, item => item.compute_seconds)),
         formatSeconds(sum(items, item => item.collective_seconds)), formatFlops(sum(items, item => item.flops)),
         formatBytes(sum(items, item => item.bytes_touched)), formatBytes(sum(items, item => item.bytes_received))])));
+  showRoofline(program, ofRanks);
   if (program.ops.length)
     show("time", create("h3", {}, `By op${ofRanks}`), makeTable("Ops by time, without collectives", [{ title: "Op" },
       ...["Count", "Time", "FLOPs", "Bytes touched"].map(title => ({ title, number: true }))],

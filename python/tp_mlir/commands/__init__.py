@@ -66,13 +66,21 @@ def _plan(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
 
 def _report(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     from ..report import Explanation, Report
+    if options.trace and not options.html:
+        raise UsageError("--trace is shown on the page, which --html FILE writes")
     with build.lock():
         build.shard()
         text = build.get_path("report.json").read_text(encoding="utf-8", errors="surrogateescape")
         explained = build.explain().read_text(encoding="utf-8", errors="surrogateescape") if options.html and build.is_explained else None
     report = Report.parse(text)
     if options.html:
-        write_file(options.html, report.html(Explanation("", json.loads(explained)) if explained else None))
+        try:
+            page = report.html(Explanation("", json.loads(explained)) if explained else None, options.trace)
+        except InputError as error:
+            if options.trace:  # the other inputs are the command's own
+                raise InputError(f"'{options.trace}': {error}") from error
+            raise
+        write_file(options.html, page)
     print(text.rstrip() if options.json else report)
     return 0
 
@@ -109,6 +117,9 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     _add_json(parser)
     parser.add_argument("--html", type=read_path, metavar="FILE", help="also write the report as a page for a web browser (docs/Report.md)")
+    parser.add_argument("--trace", type=read_path, metavar="FILE",
+                        help="show on the page what the ranks did in a run, by what the command run wrote with --trace; with --machine, "
+                        "beside what is predicted")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:

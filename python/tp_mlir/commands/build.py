@@ -29,7 +29,7 @@ _OWN_OPTIONS = {
     "report": "the command report prints it, with --json all of it",
     "html": "the option --html of the command report writes it",
     "explanation": "the option --html of the command report takes it",
-    "trace": "tp-report takes it",
+    "trace": "the option --trace of the command report takes it",
 }
 
 
@@ -141,7 +141,8 @@ class Build:
 
     def _check_outputs(self) -> None:
         options = self._options
-        inputs = [path for path in (self.model, options.plan, options.weights, options.training, options.signature, self.machine_file) if path]
+        inputs = [path for path in (self.model, options.plan, options.weights, options.training, options.signature, self.machine_file,
+                                    getattr(options, "trace", None)) if path]
         for name in ("output", "html"):
             path = getattr(options, name, None)
             if path and is_any(path, inputs):

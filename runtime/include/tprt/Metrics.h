@@ -34,13 +34,13 @@ public:
   void write(const StepReport &report,
              std::optional<int64_t> tokensPerExample = {});
 
-  /// The losses of the lines that were kept.
-  const LossHistory &getHistory() const { return history; }
+  /// The steps of the lines that were kept.
+  const std::vector<StepReport> &getHistory() const { return history; }
 
 private:
   std::string path;
   int descriptor = -1;
-  LossHistory history;
+  std::vector<StepReport> history;
 };
 
 /// A plot of the losses as self-contained SVG, with numbered axes, labels and a

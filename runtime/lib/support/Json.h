@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -53,6 +54,12 @@ int64_t getInteger(const Json &value) {
        value.template get<uint64_t>() > INT64_MAX))
     throw inputError("found " + value.dump() + ", expected an integer");
   return value.template get<int64_t>();
+}
+
+/// A number, or null if it isn't finite: JSON has no other numbers.
+inline nlohmann::ordered_json toJsonNumber(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value)
+                              : nlohmann::ordered_json();
 }
 
 inline std::string_view asText(std::span<const std::byte> bytes) {

@@ -16,14 +16,30 @@
 using namespace tprt;
 using json = nlohmann::ordered_json;
 
-/// Step and loss of a line; nullopt if the line has another format.
-static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
+/// The step of a line; nullopt if the line has another format. Only its number
+/// and its loss must be there.
+static std::optional<StepReport> parseLine(std::string_view text) {
   try {
     auto line = parseJson<json>(text);
-    const json &loss = line.at("loss");
-    int64_t step = getInteger(line.at("step"));
-    if (step > 0)
-      return {{step, loss.is_number() ? loss.get<double>() : NAN}};
+    auto getNumber = [](const json &value) {
+      return value.is_number() ? value.get<double>() : NAN;
+    };
+    auto find = [&](const char *key) -> std::optional<double> {
+      auto found = line.find(key);
+      return found == line.end() ? std::nullopt
+                                 : std::optional(getNumber(*found));
+    };
+    StepReport report{.step = getInteger(line.at("step")),
+                      .loss = getNumber(line.at("loss")),
+                      .learningRate = find("lr"),
+                      .gradNorm = find("grad_norm"),
+                      .seconds = find("seconds").value_or(NAN)};
+    double numExamples =
+        find("examples_per_second").value_or(NAN) * report.seconds;
+    if (std::abs(numExamples) < 1e15)
+      report.numExamples = std::llround(numExamples);
+    if (report.step > 0)
+      return report;
   } catch (const Error &) {
   } catch (const json::exception &) {
   }
@@ -31,10 +47,10 @@ static std::optional<LossHistory::value_type> parseLine(std::string_view text) {
 }
 
 /// The number of bytes before the first line of a step after `step`, and the
-/// losses of these lines. Text after the last newline is ignored: its writer
+/// steps of these lines. Text after the last newline is ignored: its writer
 /// was killed. Throws an input error if the file has lines of another format.
 static off_t findEnd(const std::string &path, int64_t step,
-                     LossHistory &history) {
+                     std::vector<StepReport> &history) {
   std::shared_ptr<const MappedFile> file = MappedFile::open(path);
   std::string_view text(reinterpret_cast<const char *>(file->getBytes().data()),
                         file->getBytes().size());
@@ -48,15 +64,15 @@ static off_t findEnd(const std::string &path, int64_t step,
   int64_t number = 0;
   for (size_t end; (end = text.find('\n', begin)) != std::string_view::npos;) {
     ++number;
-    std::optional<LossHistory::value_type> entry =
+    std::optional<StepReport> report =
         parseLine(text.substr(begin, end - begin));
-    if (!entry)
+    if (!report)
       refuse(number);
     begin = end + 1;
-    isKept = isKept && entry->first <= step;
+    isKept = isKept && report->step <= step;
     if (!isKept)
       continue;
-    history.push_back(*entry);
+    history.push_back(*report);
     kept = begin;
   }
   if (begin < text.size() && !text.substr(begin).starts_with("{"))
@@ -92,23 +108,18 @@ MetricsFile::~MetricsFile() {
     ::close(descriptor);
 }
 
-/// JSON numbers are finite.
-static json toJson(double value) {
-  return std::isfinite(value) ? json(value) : json();
-}
-
 void MetricsFile::write(const StepReport &report,
                         std::optional<int64_t> tokensPerExample) {
-  json line = {{"step", report.step}, {"loss", toJson(report.loss)}};
+  json line = {{"step", report.step}, {"loss", toJsonNumber(report.loss)}};
   if (report.learningRate)
-    line["lr"] = toJson(*report.learningRate);
+    line["lr"] = toJsonNumber(*report.learningRate);
   if (report.gradNorm)
-    line["grad_norm"] = toJson(*report.gradNorm);
+    line["grad_norm"] = toJsonNumber(*report.gradNorm);
   double rate = report.numExamples / report.seconds;
   line["seconds"] = report.seconds;
-  line["examples_per_second"] = toJson(rate);
+  line["examples_per_second"] = toJsonNumber(rate);
   if (tokensPerExample)
-    line["tokens_per_second"] = toJson(rate * *tokensPerExample);
+    line["tokens_per_second"] = toJsonNumber(rate * *tokensPerExample);
   std::string text = line.dump() + "\n";
   // Usually one call, so that a line is written either completely or not at
   // all.

@@ -4,6 +4,7 @@
 #include "FuzzFile.h"
 
 #include "tprt/Metrics.h"
+#include "tprt/TrainingPage.h"
 
 using namespace tprt;
 using namespace tprt::fuzz;
@@ -14,7 +15,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   writeFile(path, asText(data, size));
   readOrRefuse([&] {
     MetricsFile metrics(path, /*step=*/5);
-    touch(drawLossCurve(metrics.getHistory(), "title").data(), 1);
+    LossHistory losses;
+    TrainingPage page("page.html", "name", /*steps=*/5);
+    for (const StepReport &report : metrics.getHistory()) {
+      losses.emplace_back(report.step, report.loss);
+      page.add(report);
+    }
+    touch(drawLossCurve(losses, "title").data(), 1);
+    touch(page.getText(TrainingState::Running).data(), 1);
   });
   return 0;
 }

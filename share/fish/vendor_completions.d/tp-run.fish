@@ -55,6 +55,7 @@ complete -c tp-run -l reset-data -d 'continue from a checkpoint that was trained
 complete -c tp-run -l metrics -r -F -d 'write a line of JSON for each step'
 complete -c tp-run -l log-every -x -d 'print a line every N steps; without it, every ten seconds where the output isn\'t a terminal'
 complete -c tp-run -l loss-curve -r -F -d 'draw the losses, as SVG, when training ends'
+complete -c tp-run -l html -r -F -d 'show the curves of loss, learning rate, gradient norm and speed on a page for a web browser, which is written anew about once a second'
 complete -c tp-run -l allow-nonfinite -d 'go on when the loss is NaN or infinite'
 complete -c tp-run -l generate -d 'continue prompts with a causal language model, and print the ids of the new tokens; --output takes one path, for a .npy array with a row for each sequence'
 complete -c tp-run -l prompt-ids -r -F -d 'the tokens of a prompt, or of several of one length: a .npy array of integers, with a row for each prompt; once for each prompt if they have different lengths'

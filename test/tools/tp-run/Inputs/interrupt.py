@@ -40,7 +40,9 @@ process.communicate()
 assert process.returncode == 0
 os.remove("m.jsonl")
 
-step, message = interrupt(signal.SIGINT)
+step, message = interrupt(signal.SIGINT, "--html", "page.html")
+with open("page.html") as page:
+    assert f'"state":"interrupted","step":{step},"steps":{STEPS},' in page.read()
 assert "without --checkpoint-dir nothing is kept" in message, message
 os.remove("m.jsonl")
 
