@@ -71,7 +71,10 @@ public:
     if (machine && !joined.empty()) {
       auto *main = joined.find(StringAttr::get(module.getContext(), "main"));
       entry = main == joined.end() ? joined.front().second : main->second;
-      prediction = predict(entry, mesh, *machine);
+      FailureOr<Prediction> predicted = predict(entry, mesh, *machine);
+      if (failed(predicted))
+        return failure();
+      prediction = std::move(*predicted);
     }
     for (auto &[name, programs] : joined) {
       addParameters(programs);

@@ -5,6 +5,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/TP.h"
 #include "tp/Interfaces/ModelOpInterfaces.h"
+#include "tp/Interfaces/ShardingRuleOpInterface.h"
 #include "tp/Plan/Pattern.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -128,6 +129,32 @@ LogicalResult plan::findBatch(ModuleOp model, CheckedPlan &plan) {
   return success(valid);
 }
 
+/// Writes why the ranks of `axis` can't split the heads of `op`, if they can't.
+/// A product of key heads and the query heads that share one is split along one
+/// of them, or along the groups' heads once each key head is on its own.
+static void explainHeads(AttentionOpInterface op, const MeshAxis &axis,
+                         llvm::raw_ostream &os) {
+  ShardingRule rule =
+      cast<ShardingRuleOpInterface>(op.getOperation()).getShardingRule();
+  const TensorFactors &query = rule.operands.front();
+  if (query.size() < 4)
+    return;
+  SmallVector<int64_t> heads;
+  for (unsigned factor : query.end()[-3])
+    if (int64_t size = rule.factors[factor].size; size != 1)
+      heads.push_back(size);
+  int64_t numRanks = axis.size;
+  if (heads.size() < 2 || heads[0] % numRanks == 0 ||
+      heads[1] % numRanks == 0 ||
+      (numRanks % heads[0] == 0 && heads[1] % (numRanks / heads[0]) == 0))
+    return;
+  os << "all_to_all splits the " << heads[0]
+     << " key heads of an attention, or the " << heads[1]
+     << " query heads that share each of them, and the " << numRanks
+     << " ranks of '" << axis.name
+     << "' divide neither; ring and all_gather take any number of heads";
+}
+
 /// Checks that the sequence, of `size`, can be split, and each attention over
 /// it by the plan's method.
 static LogicalResult checkContext(ModuleOp model, const CheckedPlan &plan,
@@ -159,6 +186,8 @@ static LogicalResult checkContext(ModuleOp model, const CheckedPlan &plan,
          << " head" << (op.getNumHeads() == 1 ? "" : "s") << ", fewer than the "
          << axis.size << " ranks of '" << axis.name
          << "'; ring and all_gather take any number of heads";
+    else if (context.method == ContextMethod::AllToAll)
+      explainHeads(op, axis, os);
     if (problem.empty())
       return WalkResult::advance();
     InFlightDiagnostic error = emitError(context.methodLoc) << problem;

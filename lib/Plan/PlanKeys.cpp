@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanKeys.h"
+#include "tp/Dialect/TP/PipelineSchedule.h"
 
 using namespace mlir;
 using namespace mlir::tp;

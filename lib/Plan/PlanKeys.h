@@ -17,11 +17,6 @@ namespace mlir::tp::plan {
 /// MPI and NCCL use an int for ranks.
 inline constexpr int64_t kMaxRanks = std::numeric_limits<int32_t>::max();
 
-/// The model is copied for each microbatch.
-inline constexpr int64_t kMaxMicrobatches = 1024;
-
-inline constexpr int64_t kMaxStagesPerRank = 1024;
-
 inline constexpr NamedValue<MatchMode> kMatchModes[] = {
     {"fnmatch", MatchMode::Fnmatch},
     {"hf", MatchMode::HuggingFace},

@@ -96,6 +96,10 @@ void StagesReader::countStages(const YamlValue &split) {
                           " stages, at least " + Twine(least * numRanks) +
                           ", for the " + Twine(numRanks) + " ranks of '" +
                           name + "'");
+  else if (numStages / numRanks > kMaxStagesPerRank)
+    report(split.loc, "split makes " + Twine(numStages / numRanks) +
+                          " stages per rank, and a rank runs at most " +
+                          Twine(kMaxStagesPerRank));
   else
     pipeline.stagesPerRank = numStages / numRanks;
 }

@@ -151,10 +151,11 @@ private:
     return true;
   }
 
-  /// What was reshaped to the operand of `op`, if `op` reshapes it back; null if
-  /// not.
+  /// What was reshaped to the operand of `op` before it was sent, if `op`
+  /// reshapes it back; null if not.
   static Value undoReshape(Operation *op, const IRMapping &mapping) {
-    if (!isa<ReshapeOpInterface>(op))
+    if (!isa<ReshapeOpInterface>(op) ||
+        !op->getOperand(0).getDefiningOp<TransferOp>())
       return {};
     auto *first = mapping.lookup(op->getOperand(0)).getDefiningOp();
     return isa_and_nonnull<ReshapeOpInterface>(first) &&

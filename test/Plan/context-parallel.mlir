@@ -11,6 +11,7 @@
 // RUN: not tp-opt %t/decoder.mlir --tp-apply-plan=plan=%t/data.yaml -o %t/out.mlir 2>&1 | FileCheck %t/data.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/decoder.mlir --tp-apply-plan=plan=%t/tensor.yaml -o %t/out.mlir 2>&1 | FileCheck %t/tensor.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/decoder.mlir --tp-apply-plan=plan=%t/heads.yaml -o %t/out.mlir 2>&1 | FileCheck %t/heads.yaml --implicit-check-not=error:
+// RUN: not tp-opt %t/groups.mlir --tp-apply-plan=plan=%t/groups.yaml -o %t/out.mlir 2>&1 | FileCheck %t/groups.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/short.mlir --tp-apply-plan=plan=%t/short.yaml -o %t/out.mlir 2>&1 | FileCheck %t/short.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/uneven.mlir --tp-apply-plan=plan=%t/ring-uneven.yaml -o %t/out.mlir 2>&1 | FileCheck %t/ring-uneven.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/cross.mlir --tp-apply-plan=plan=%t/ring-keys.yaml -o %t/out.mlir 2>&1 | FileCheck %t/ring-keys.yaml --implicit-check-not=error:
@@ -43,6 +44,12 @@ func.func @main(%q: tensor<2x7x16xf32> {tp.name = "q"}) -> tensor<2x7x16xf32> {
 func.func @main(%q: tensor<2x8x16xf32> {tp.name = "q"}, %k: tensor<2x6x16xf32> {tp.name = "k"}) -> tensor<2x8x16xf32> {
   %r = nn.attention %q, %k, %k scale 0.5 : (tensor<2x8x16xf32>, tensor<2x6x16xf32>, tensor<2x6x16xf32>) -> tensor<2x8x16xf32>
   return %r : tensor<2x8x16xf32>
+}
+
+//--- groups.mlir
+func.func @main(%q: tensor<2x6x8x4xf32> {tp.name = "q"}, %k: tensor<2x2x8x4xf32> {tp.name = "k"}) -> tensor<2x6x8x4xf32> {
+  %r = nn.attention causal %q, %k, %k scale 0.5 : (tensor<2x6x8x4xf32>, tensor<2x2x8x4xf32>, tensor<2x2x8x4xf32>) -> tensor<2x6x8x4xf32>
+  return %r : tensor<2x6x8x4xf32>
 }
 
 //--- flat.mlir
@@ -115,6 +122,12 @@ mesh: {cp: 5}
 # CHECK: :[[#@LINE+2]]:33: error: all_to_all splits heads, and an attention has 4 heads, fewer than the 5 ranks of 'cp'; ring and all_gather take any number of heads
 # CHECK: note: the attention is here
 context_parallel: {cp: {method: all_to_all}}
+
+//--- groups.yaml
+mesh: {cp: 4}
+# CHECK: :[[#@LINE+2]]:33: error: all_to_all splits the 2 key heads of an attention, or the 3 query heads that share each of them, and the 4 ranks of 'cp' divide neither; ring and all_gather take any number of heads
+# CHECK: groups.mlir:2:8: note: the attention is here
+context_parallel: {cp: {method: all_to_all, inputs: {q: 2, k: 2}}}
 
 //--- short.yaml
 mesh: {cp: 4}

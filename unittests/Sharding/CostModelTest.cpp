@@ -198,7 +198,7 @@ TEST_F(CostModelTest, Predict) {
     %0 = nn.exp %x {tp.fqn = "a"} : tensor<100x100xf32>
     %1 = tp.all_reduce sum %0 over @mesh {tp} {fqn = "b"} : tensor<100x100xf32>
     %2 = nn.exp %1 {tp.fqn = "a"} : tensor<100x100xf32>)");
-  Prediction prediction = predict(function, mesh, machine);
+  Prediction prediction = *predict(function, mesh, machine);
   ASSERT_EQ(prediction.programs.size(), 1u);
   const ProgramPrediction &program = prediction.programs.front();
   EXPECT_EQ(program.compute.count, 2);

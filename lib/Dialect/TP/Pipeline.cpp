@@ -30,9 +30,10 @@ LogicalResult PipelineOp::verify() {
     return emitOpError() << "has no schedule '" << getSchedule()
                          << "'; there are "
                          << llvm::join(getPipelineScheduleNames(), ", ");
-  if (static_cast<int64_t>(getMicrobatches()) < 1)
-    return emitOpError() << "needs at least one microbatch, found "
-                         << static_cast<int64_t>(getMicrobatches());
+  auto numMicrobatches = static_cast<int64_t>(getMicrobatches());
+  if (numMicrobatches < 1 || numMicrobatches > kMaxMicrobatches)
+    return emitOpError() << "needs 1 to " << kMaxMicrobatches
+                         << " microbatches, found " << numMicrobatches;
   return success();
 }
 
@@ -51,6 +52,10 @@ LogicalResult PipelineOp::verifyStages(MeshOp mesh) {
     return emitOpError() << "has " << numStages << " stages, which aren't a "
                          << "multiple of the " << numRanks << " ranks along '"
                          << getAxis() << "'";
+  if (numStages / numRanks > kMaxStagesPerRank)
+    return emitOpError() << "has " << numStages << " stages on " << numRanks
+                         << " ranks, more than " << kMaxStagesPerRank
+                         << " per rank";
   bool hasSeveral = numStages > numRanks;
   if (hasSeveral ? !allowsSeveralStages(schedule)
                  : requiresSeveralStages(schedule))

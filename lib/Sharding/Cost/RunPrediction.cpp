@@ -41,7 +41,7 @@ public:
     findClasses();
   }
 
-  Prediction run() {
+  FailureOr<Prediction> run() {
     size_t numClasses = prediction.classes.size();
     bool progress = true;
     while (progress) {
@@ -50,6 +50,8 @@ public:
         while (next[i] < issued[programOf[i]].size() && step(i))
           progress = true;
     }
+    if (failed(checkEnd()))
+      return failure();
     for (size_t i = 0; i < numClasses; ++i)
       compute(i);
     for (auto [index, program] : llvm::enumerate(prediction.programs))
@@ -263,14 +265,15 @@ private:
       auto key = std::make_tuple(waited[0], waited[1], collective.number);
       // The sender goes on at once.
       if (collective.isSent) {
-        sent[key] = start;
+        sent[key] = {start, collective.op};
         ++next[index];
         return true;
       }
       auto found = sent.find(key);
       if (found == sent.end())
         return false;
-      start = std::max(start, found->second);
+      start = std::max(start, found->second.start);
+      sent.erase(found);
     } else {
       for (unsigned other : waited) {
         if (arrivals[other].size() <= next[index])
@@ -293,6 +296,49 @@ private:
     }
     ++next[index];
     return true;
+  }
+
+  /// Whether each class has come to its end, and everything sent has arrived.
+  LogicalResult checkEnd() {
+    std::optional<InFlightDiagnostic> error;
+    for (size_t i = 0; i < next.size(); ++i) {
+      SmallVector<Issued> &list = issued[programOf[i]];
+      if (next[i] == list.size())
+        continue;
+      CollectiveOpInterface op = list[next[i]].op;
+      std::string wait = "rank " +
+                         std::to_string(prediction.classes.getFirst(i)) +
+                         " waits here for rank " +
+                         std::to_string(getMissing(i, list[next[i]]));
+      if (error)
+        error->attachNote(op.getLoc()) << wait;
+      else
+        error.emplace(op.emitError("the program has no predicted time, because "
+                                   "its ranks would wait forever: ")
+                      << wait);
+    }
+    if (error)
+      return std::move(*error);
+    if (sent.empty())
+      return success();
+    auto [from, to, number] = sent.begin()->first;
+    return sent.begin()->second.op.emitError(
+               "the program has no predicted time: rank ")
+           << prediction.classes.getFirst(from)
+           << " sends a value here, and rank "
+           << prediction.classes.getFirst(to) << " doesn't receive it";
+  }
+
+  /// A rank that hasn't arrived at the collective which the ranks of class
+  /// `index` wait in.
+  int64_t getMissing(unsigned index, Issued &collective) {
+    ArrayRef<unsigned> waited = met[index][collective.peers];
+    if (isa<TransferOp>(collective.op.getOperation()))
+      return prediction.classes.getFirst(waited[0]);
+    const auto *missing = llvm::find_if(waited, [&](unsigned other) {
+      return arrivals[other].size() <= next[index];
+    });
+    return prediction.classes.getFirst(*missing);
   }
 
   void addToModule(ProgramPrediction &program, size_t number,
@@ -336,13 +382,18 @@ private:
   SmallVector<SmallVector<SmallVector<unsigned>>> met;
   /// By kind of collective, then by class.
   SmallVector<SmallVector<std::optional<CollectiveCost>>> costs;
-  /// When a class has sent a value to another; the third is its number.
-  std::map<std::tuple<unsigned, unsigned, size_t>, double> sent;
+  /// The values that a class has sent to another, and that haven't been received;
+  /// the third is their number.
+  struct Sent {
+    double start;
+    CollectiveOpInterface op;
+  };
+  std::map<std::tuple<unsigned, unsigned, size_t>, Sent> sent;
 };
 
 } // namespace
 
-Prediction tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-                       const Machine &machine) {
+FailureOr<Prediction> tp::predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+                                  const Machine &machine) {
   return RunPredictor(programs, mesh, machine).run();
 }

@@ -7,8 +7,25 @@ tp.pipeline @mesh over "pp" schedule "1f1b" microbatches 4
 // -----
 
 tp.mesh @mesh(pp = 2)
-// expected-error@+1 {{needs at least one microbatch, found 0}}
+// expected-error@+1 {{needs 1 to 1024 microbatches, found 0}}
 tp.pipeline @mesh over "pp" schedule "GPipe" microbatches 0
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-error@+1 {{needs 1 to 1024 microbatches, found 1025}}
+tp.pipeline @mesh over "pp" schedule "GPipe" microbatches 1025
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+tp.pipeline @mesh over "pp" schedule "InterleavedZeroBubble" microbatches 2 stages 2048
+
+// -----
+
+tp.mesh @mesh(pp = 2)
+// expected-error@+1 {{has 4194304 stages on 2 ranks, more than 1024 per rank}}
+tp.pipeline @mesh over "pp" schedule "InterleavedZeroBubble" microbatches 2 stages 4194304
 
 // -----
 

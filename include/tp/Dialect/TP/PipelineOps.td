@@ -26,9 +26,9 @@ def TP_PipelineOp : TP_Op<"pipeline", [DeclareOpInterfaceMethods<SymbolUserOpInt
     ```
 
     **Constraints:** (C1) the mesh exists and has the dimension; (C2) the schedule is one of the
-    above; (C3) there is at least one microbatch; (C4) a module has one pipeline; (C5) the
+    above; (C3) there are 1 to 1024 microbatches; (C4) a module has one pipeline; (C5) the
     number of stages is a multiple of the number of indices: one per index with `"GPipe"` and
-    `"1F1B"`, at least two with `"Interleaved1F1B"`, any number with `"InterleavedZeroBubble"`; (C6)
+    `"1F1B"`, 2 to 1024 with `"Interleaved1F1B"`, 1 to 1024 with `"InterleavedZeroBubble"`; (C6)
     with several stages per index, the number of rounds, which is microbatches / indices rounded
     down and at least 1, divides the number of microbatches.
   }];

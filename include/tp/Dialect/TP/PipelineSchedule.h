@@ -31,6 +31,12 @@
 
 namespace mlir::tp {
 
+/// The model is copied for each microbatch.
+inline constexpr int64_t kMaxMicrobatches = 1024;
+
+/// The schedule lists every pass of every stage.
+inline constexpr int64_t kMaxStagesPerRank = 1024;
+
 enum class PassKind { Forward, Backward, WeightGradients };
 inline constexpr int64_t kNumPassKinds = 3;
 

@@ -182,9 +182,11 @@ struct Prediction {
 };
 
 /// Predicts a run of `programs`, the per-rank programs of one function, which
-/// have the same collectives in the same order.
-Prediction predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
-                   const Machine &machine);
+/// have the same collectives in the same order. Fails with an error if the ranks
+/// would wait for each other forever, or if a value that is sent isn't received:
+/// then the program doesn't end, and has no time.
+FailureOr<Prediction> predict(ArrayRef<func::FuncOp> programs, MeshOp mesh,
+                              const Machine &machine);
 
 } // namespace mlir::tp
 
