@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the tests of pages have in common: headless Chromium."""
 
+import base64
 import json
 import os
+import pathlib
 import shutil
 import unittest
 
@@ -13,6 +15,7 @@ except ImportError:
     webdriver = None
 
 SKIPPED = 77
+FIGURES = pathlib.Path(__file__).resolve().parents[1] / "docs/figures"
 MIN_CONTRAST = 4.5
 
 # Each element with text of its own that is shown, with the contrast of the text to what is behind it.
@@ -100,6 +103,15 @@ class PageTest(unittest.TestCase):
     def get_focused(self):
         """The first line of what has the focus."""
         return self.driver.switch_to.active_element.text.split("\n")[0]
+
+    def take(self, selector, name, height=700):
+        """A picture of an element's upper part, docs/figures/NAME."""
+        x, y, width, found = self.driver.execute_script(
+            "const box = arguments[0].getBoundingClientRect(); return [box.x + scrollX, box.y + scrollY, box.width, box.height]",
+            self.find(selector))
+        clip = {"x": x, "y": y, "width": width, "height": min(found, height), "scale": 1}
+        picture = self.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
+        (FIGURES / name).write_bytes(base64.b64decode(picture["data"]))
 
     def check_contrast(self, theme, least):
         """`least`: how many elements with text the page must show."""

@@ -530,32 +530,22 @@ def update_screenshots(options):
     Page.setUpClass()
     page = Page()
     page.setUp()
-
-    def take(selector, name, height=700):
-        """A picture of an element's upper part."""
-        x, y, width, found = page.driver.execute_script(
-            "const box = arguments[0].getBoundingClientRect(); return [box.x + scrollX, box.y + scrollY, box.width, box.height]",
-            page.find(selector))
-        clip = {"x": x, "y": y, "width": width, "height": min(found, height), "scale": 1}
-        picture = page.driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": clip, "captureBeyondViewport": True})
-        (ROOT / "docs/figures" / name).write_bytes(base64.b64decode(picture["data"]))
-
     page.open("llama.html")
     page.find("#search").send_keys("attention")
     page.find_all("[role=treeitem] .placement")[-1].click()
-    take("#parameters", "report-parameters.png")
+    page.take("#parameters", "report-parameters.png")
     page.find_all("#collectives button")[0].click()
-    take("#collectives", "report-collectives.png", height=860)
+    page.take("#collectives", "report-collectives.png", height=860)
     page.choose_layer(f"layers.[0–{CONFIG.n_layers - 1}].feed_forward: ")
     move = page.find_all("#layer-graph .moves")[0]
     page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
     move.click()
-    take("#graph", "report-graph.png", height=1100)
-    take("#memory", "report-memory.png", height=900)
+    page.take("#graph", "report-graph.png", height=1100)
+    page.take("#memory", "report-memory.png", height=900)
     page.open("measured.html")
-    take("#timeline", "report-timeline.png", height=640)
+    page.take("#timeline", "report-timeline.png", height=640)
     page.open("llama.html", "dark")
-    take("#time", "report-time.png", height=820)
+    page.take("#time", "report-time.png", height=820)
     Page.doClassCleanups()
 
 

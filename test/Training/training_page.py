@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests the page of a training, tp-run --html, in headless Chromium: what it shows, the keyboard, contrast, printing.
 
-usage: training_page.py --bin FOLDER --out FOLDER [TEST…]
+usage: training_page.py --bin FOLDER --out FOLDER [--update] [TEST…]
 
-Exit code 77: there is no Chromium, or no driver for it.
+--update writes the screenshot of docs/Training.md. Exit code 77: there is no Chromium, or no driver for it.
 """
 
 import argparse
@@ -152,15 +152,28 @@ class Page(browser.PageTest):
         self.assertGreaterEqual(shown, height)
 
 
+def update_screenshot():
+    Page.setUpClass()
+    page = Page()
+    page.setUp()
+    page.open("running.html")
+    page.take("body", "training-page.png", height=1100)
+    Page.doClassCleanups()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--update", action="store_true")
     options, rest = parser.parse_known_args()
     if not browser.prepare(options):
         return browser.SKIPPED
     write_pages(options)
     Page.options = options
+    if options.update:
+        update_screenshot()
+        return 0
     return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
 
 

@@ -337,8 +337,9 @@ public:
     files.emplace_back(options.training.lossCurve)
         .write(drawLossCurve(losses, "Training loss of " + getProgramName()));
   }
+  /// A page of earlier steps stays if there was nothing to do.
   void endPage(TrainingState state, const std::string &problem = "") {
-    if (page)
+    if (page && (state != TrainingState::Done || !losses.empty()))
       page->write(state, problem);
   }
   void printSummary(const TrainingResult &result) const {
