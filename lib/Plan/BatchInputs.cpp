@@ -113,6 +113,28 @@ static void forEachProgram(ModuleOp model, Visit visit) {
       visit(function);
 }
 
+/// Each rank has as many examples of every microbatch: those of all microbatches
+/// are split together.
+static LogicalResult checkMicrobatches(const CheckedPlan &plan) {
+  const std::optional<PipelineAxis> &pipeline = plan.file.pipeline;
+  if (!pipeline || pipeline->microbatches == 1)
+    return success();
+  int64_t numRanks = 1;
+  for (const DataAxis &data : plan.file.data)
+    numRanks *= plan.file.mesh[data.axis].size;
+  for (auto [input, dim] : plan.batchDims) {
+    int64_t size = cast<RankedTensorType>(input.getType()).getDimSize(dim);
+    if (size % numRanks != 0)
+      return emitError(pipeline->microbatchesLoc)
+             << "the " << numRanks
+             << " ranks that split the batch don't divide "
+             << "the " << size << " examples of a microbatch; import the model "
+             << "for a multiple of " << numRanks
+             << " examples, or use 1 microbatch";
+  }
+  return success();
+}
+
 LogicalResult plan::findBatch(ModuleOp model, CheckedPlan &plan) {
   if (plan.file.data.empty())
     return success();
@@ -126,7 +148,7 @@ LogicalResult plan::findBatch(ModuleOp model, CheckedPlan &plan) {
   bool valid = true;
   for (const BatchInput &batch : plan.file.batch)
     valid &= succeeded(finder.take(batch));
-  return success(valid);
+  return valid ? checkMicrobatches(plan) : failure();
 }
 
 /// Writes why the ranks of `axis` can't split the heads of `op`, if they can't.

@@ -127,6 +127,7 @@ void StagesReader::readMicrobatches(const YamlValue &value) {
     return reportValue(value, "microbatches must be an integer from 1 to " +
                                   Twine(kMaxMicrobatches));
   pipeline.microbatches = *count;
+  pipeline.microbatchesLoc = value.loc;
   if (pipeline.stagesPerRank > 1 && numRanks >= 2 &&
       !getRoundSize(*count, numRanks))
     report(value.loc,

@@ -20,6 +20,7 @@
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/listed.yaml -o %t/out.mlir 2>&1 | FileCheck %t/listed.yaml --implicit-check-not=error:
 // RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/machine.yaml -o %t/out.mlir 2>&1 | FileCheck %t/machine.yaml --implicit-check-not=error:
 // RUN: sed 's/net1/net.0/g; s/net2/net.1/g' %S/Inputs/mlp.mlir > %t/list.mlir
+// RUN: not tp-opt %S/Inputs/mlp.mlir --tp-apply-plan=plan=%t/batch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/batch.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/list.mlir --tp-apply-plan=plan=%t/fewer.yaml -o %t/out.mlir 2>&1 | FileCheck %t/fewer.yaml --implicit-check-not=error:
 // RUN: not tp-opt %t/branch.mlir --tp-apply-plan=plan=%t/branch.yaml -o %t/out.mlir 2>&1 | FileCheck %t/branch.yaml --implicit-check-not=error:
 
@@ -88,6 +89,12 @@ mesh: {pp: 2}
 pipeline: {pp: {split: [net2]}}
 # CHECK: :[[#@LINE+1]]:20: error: 'pp' has the stages of a pipeline, so context_parallel can't split over it, too
 context_parallel: {pp: ring}
+
+//--- batch.yaml
+mesh: {pp: 2, replicate: 3, dp: 2}
+data_parallel: {replicate: ddp, dp: fsdp}
+# CHECK: :[[#@LINE+1]]:46: error: the 6 ranks that split the batch don't divide the 8 examples of a microbatch; import the model for a multiple of 6 examples, or use 1 microbatch
+pipeline: {pp: {split: [net2], microbatches: 4}}
 
 //--- word.yaml
 mesh: {pp: 2}

@@ -100,6 +100,7 @@ struct PipelineAxis {
   std::optional<ModulePattern> machine = std::nullopt;
   PipelineSchedule schedule = PipelineSchedule::OneFOneB;
   int64_t microbatches = 1;
+  FileLineColLoc microbatchesLoc = {};
 };
 
 /// The batch dimension of an input, or its sequence dimension.
