@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Dialect/NN/Expressions.h"
+#include "tp/Dialect/TP/Blocks.h"
 #include "tp/Dialect/TP/TP.h"
 
 using namespace mlir;
@@ -115,11 +116,46 @@ FailureOr<SmallVector<Value>> GatherOp::partition(OpBuilder &builder,
   return SmallVector<Value>{keep(b, mine, found)};
 }
 
+/// As `buildLocalIndex`, for a rank that has a block of each of `segments`, one
+/// after the other: looks up where its rows are in a table of all rows.
+static LocalIndex buildLocalIndex(ImplicitLocOpBuilder &b, Value indices,
+                                  ArrayRef<int64_t> segments,
+                                  ArrayRef<tp::AxisRefAttr> axes,
+                                  const OpSplit &split) {
+  Type element = elementOf(indices);
+  auto axisList = tp::AxisListAttr::get(b.getContext(), axes);
+  SmallVector<Value> places;
+  int64_t size = 0, begin = 0;
+  for (int64_t segment : segments) {
+    int64_t count = 0;
+    for (tp::Interval piece :
+         tp::getDimBlock(segment, axisList, split.mesh, split.rank))
+      count += piece.size;
+    Value relative = sub(b, iota(b, {segment}, 0, element),
+                         getOffset(b, element, segment, axes, split.mesh));
+    Value mine = LogicalAndOp::create(
+        b, compare(b, ComparePredicate::GE, relative, integer(b, element, 0)),
+        compare(b, ComparePredicate::LT, relative, integer(b, element, count)));
+    places.push_back(select(b, mine,
+                            add(b, relative, integer(b, element, begin)),
+                            integer(b, element, -1)));
+    size += segment;
+    begin += count;
+  }
+  Value table = ConcatOp::create(b, RankedTensorType::get({size}, element),
+                                 places, b.getI64IntegerAttr(0));
+  Value flat = reshape(b, indices, {typeOf(indices).getNumElements()});
+  Value local =
+      reshape(b, IndexSelectOp::create(b, table, flat, 0), shapeOf(indices));
+  Value mine = compare(b, ComparePredicate::GE, local, integer(b, element, 0));
+  return {mine, select(b, mine, local, integer(b, element, 0))};
+}
+
 FailureOr<SmallVector<Value>>
 ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
                             TypeRange types, const OpSplit &split) {
-  ArrayRef<tp::AxisRefAttr> axes =
-      split.factorAxes[getShardingRule().results[0][0][0]];
+  unsigned factor = getShardingRule().results[0][0][0];
+  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[factor];
   if (axes.empty())
     return tp::clonePartitioned(*this, builder, operands, types);
   ImplicitLocOpBuilder b(getLoc(), builder);
@@ -127,8 +163,11 @@ ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
   if (rows == 0)
     return SmallVector<Value>{zeros(b, types[0])};
   int64_t size = getType().getDimSize(0);
+  ArrayRef<int64_t> segments = split.factorSegments[factor];
   auto [mine, index] =
-      buildLocalIndex(b, operands[0], size, rows, axes, split.mesh);
+      segments.empty()
+          ? buildLocalIndex(b, operands[0], size, rows, axes, split.mesh)
+          : buildLocalIndex(b, operands[0], segments, axes, split);
   Value own = keep(b, asColumn(b, mine), operands[1]);
   return SmallVector<Value>{
       withBound(ScatterAddRowsOp::create(b, types[0], index, own), size)};
