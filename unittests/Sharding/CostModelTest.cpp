@@ -227,11 +227,11 @@ TEST_F(CostModelTest, Overlap) {
     %4 = tp.wait %p : !tp.pending<tensor<400x100xf32>>
     %5 = tp.all_gather %x dim 0 over @mesh {tp} : tensor<100x100xf32> -> tensor<400x100xf32>)");
   double gather = 3 * (1e-6 + 40000 / 4e9), compute = 80e-6;
-  EXPECT_NEAR(predict(function, mesh, machine).getSeconds(),
+  EXPECT_NEAR(predict(function, mesh, machine)->getSeconds(),
               3 * gather + compute, 1e-12);
   // One after the other on the link, both beside the computation.
   machine.overlap = 1;
-  Prediction hidden = predict(function, mesh, machine);
+  Prediction hidden = *predict(function, mesh, machine);
   EXPECT_NEAR(hidden.getSeconds(), compute + gather, 1e-12);
   EXPECT_NEAR(hidden.ofRank(0).collectives, gather, 1e-12);
   EXPECT_EQ(hidden.getTimeline(0).size(), 1u);
@@ -243,7 +243,7 @@ TEST_F(CostModelTest, Overlap) {
     EXPECT_NEAR(times.end, end, 1e-12);
   };
   machine.overlap = 0.5;
-  Prediction slowed = predict(function, mesh, machine);
+  Prediction slowed = *predict(function, mesh, machine);
   EXPECT_NEAR(slowed.getSeconds(), compute + 2 * gather, 1e-12);
   ASSERT_EQ(slowed.getTimeline(0).size(), 3u);
   expectTimes(slowed.getTimeline(0)[0], 0, 0, gather / 2);
@@ -256,7 +256,7 @@ TEST_F(CostModelTest, Overlap) {
   // What isn't hidden is waited for, and so is the link.
   machine.overlap = 1;
   machine.memoryBandwidth = 80e9;
-  Prediction exposed = predict(function, mesh, machine);
+  Prediction exposed = *predict(function, mesh, machine);
   EXPECT_NEAR(exposed.getSeconds(), 3 * gather, 1e-12);
   EXPECT_EQ(exposed.ofRank(0).waiting, 0);
   ASSERT_EQ(exposed.getTimeline(0).size(), 3u);
