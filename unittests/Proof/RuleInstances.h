@@ -248,6 +248,10 @@ inline constexpr Instance kInstances[] = {
      "tensor<3x2x6xf32>",
      "nn.grouped_outer_sum %a, %b bounds %c : (tensor<4x2xf32>, "
      "tensor<4x6xf32>, tensor<4xi64>) -> tensor<3x2x6xf32>"},
+    {"(%a: tensor<4x2xf32>, %b: tensor<4x6xf32>, %c: tensor<5xi64>) -> "
+     "tensor<4x2x6xf32>",
+     "nn.grouped_outer_sum %a, %b bounds %c : (tensor<4x2xf32>, "
+     "tensor<4x6xf32>, tensor<5xi64>) -> tensor<4x2x6xf32>"},
     // Losses.
     {"(%a: tensor<4x6xf32>, %b: tensor<4xi64>) -> tensor<f32>",
      "nn.cross_entropy mean %a, %b ignore -100 smoothing 0.0 loss_parallel : "

@@ -21,6 +21,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tp/Interfaces/TensorBuilder.h"
 #include "tp/Proof/Equivalence.h"
+#include "tp/Sharding/SplitInference.h"
 #include "tp/Transforms/Sums.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -209,6 +210,51 @@ TEST_F(RulesTest, AreSound) {
     }
   llvm::outs() << numSplits << " splits are sound\n";
   EXPECT_GT(numSplits, 500);
+}
+
+/// A factor whose segments are split, each on its own, over two ranks, where
+/// canSplit() allows it.
+TEST_F(RulesTest, SegmentsAreSound) {
+  int64_t numSplits = 0;
+  AxisRefAttr axis = AxisRefAttr::get(&context, "t");
+  for (const Instance &instance : kInstances) {
+    OwningOpRef<ModuleOp> module = parse(instance, 2);
+    MeshOp mesh = *module->getOps<MeshOp>().begin();
+    auto function = *module->getOps<func::FuncOp>().begin();
+    Operation *op = &function.getBody().front().front();
+    auto ruleOp = cast<ShardingRuleOpInterface>(op);
+    ShardingRule rule = ruleOp.getShardingRule();
+    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.size < 4 || factor.size % 2)
+        continue;
+      OpSplit split = getReplicatedSplit(rule, mesh);
+      split.factorSegments[index] = {2, factor.size - 2};
+      if (!canSplit(rule, split, index, axis))
+        continue;
+      split.factorAxes[index].push_back(axis);
+      SmallVector<ShardingAttr> operands, results;
+      for (unsigned i = 0; i < op->getNumOperands(); ++i)
+        operands.push_back(getOperandSharding(rule, split, i));
+      for (unsigned i = 0; i < op->getNumResults(); ++i)
+        results.push_back(getResultSharding(rule, split, i));
+      if (llvm::is_contained(operands, nullptr) ||
+          llvm::is_contained(results, nullptr))
+        continue; // no placement describes the blocks
+      ++numSplits;
+      auto equal = isEquivalent(
+          op, mesh, operands, results,
+          [&](OpBuilder &b, ValueRange values, TypeRange types, int64_t rank) {
+            OpSplit own = split;
+            own.rank = rank;
+            return ruleOp.partition(b, values, types, own);
+          });
+      EXPECT_TRUE(equal && *equal)
+          << print(op, operands, results, mesh) << ", of\n"
+          << instance.op;
+    }
+  }
+  llvm::outs() << numSplits << " splits of segments are sound\n";
+  EXPECT_GT(numSplits, 100);
 }
 
 /// An op whose operands count once each is its first operand where the other

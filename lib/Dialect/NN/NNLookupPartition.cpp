@@ -177,14 +177,17 @@ ScatterAddRowsOp::partition(OpBuilder &builder, ValueRange operands,
 // Groups of rows
 //===----------------------------------------------------------------------===//
 
-/// The bounds of this rank's `localSize` groups of all `size` ones.
+/// The bounds of this rank's `localSize` groups of the `size` ones from `begin`
+/// on.
 static Value buildLocalBounds(ImplicitLocOpBuilder &b, Value bounds,
-                              int64_t size, int64_t localSize,
+                              int64_t begin, int64_t size, int64_t localSize,
                               ArrayRef<tp::AxisRefAttr> axes, tp::MeshOp mesh) {
   if (axes.empty())
     return bounds;
   Type element = elementOf(bounds);
   Value first = getOffset(b, element, size, axes, mesh);
+  if (begin)
+    first = add(b, first, integer(b, element, begin));
   Value places = add(b, iota(b, {localSize + 1}, 0, element), first);
   return IndexSelectOp::create(b, bounds, places, 0);
 }
@@ -201,31 +204,45 @@ static Value getPart(ImplicitLocOpBuilder &b, Value x, int64_t number,
 }
 
 /// Calls build(part, bounds of its groups on this rank) for each of the rank's
-/// parts, and joins the results. The rank has `localSize` of all `size` groups,
-/// of which `axes` split those of a part.
+/// parts, and joins the results. The rank has `localSize` of all `size` groups;
+/// `split` splits those of a part, which are `factor`. If it splits segments of
+/// them, each of which has its own bounds, it calls build for each.
 static Value
 buildParts(ImplicitLocOpBuilder &b, Value bounds, Value wholeBounds,
-           int64_t size, int64_t localSize, ArrayRef<tp::AxisRefAttr> axes,
-           tp::MeshOp mesh,
+           int64_t size, int64_t localSize, const OpSplit &split,
+           unsigned factor,
            function_ref<Value(function_ref<Value(Value)>, Value)> build) {
   bool hasParts = rankOf(bounds) == 2;
   int64_t numParts = hasParts ? shapeOf(bounds)[0] : 1;
   if (hasParts)
     size /= shapeOf(wholeBounds)[0];
+  tp::MeshOp mesh = split.mesh;
+  ArrayRef<tp::AxisRefAttr> axes = split.factorAxes[factor];
+  SmallVector<int64_t> segments(split.factorSegments[factor]);
+  if (segments.empty())
+    segments = {size};
   SmallVector<Value> results;
   for (int64_t number = 0; number < numParts; ++number) {
     auto take = [&](Value x) { return getPart(b, x, number, numParts); };
     Value own = bounds;
     if (hasParts)
       own = reshape(b, take(bounds), {shapeOf(bounds)[1]});
-    results.push_back(
-        build(take, buildLocalBounds(b, own, size, localSize / numParts, axes,
-                                     mesh)));
+    int64_t begin = 0;
+    for (int64_t segment : segments) {
+      int64_t count = segments.size() == 1 ? localSize / numParts
+                                           : segment / mesh.getAxesSize(axes);
+      Value ownBounds =
+          buildLocalBounds(b, own, begin, segment, count, axes, mesh);
+      results.push_back(build(take, ownBounds));
+      begin += segment;
+    }
   }
-  if (numParts == 1)
+  if (results.size() == 1)
     return results.front();
   SmallVector<int64_t> shape(shapeOf(results.front()));
-  shape[0] *= numParts;
+  shape[0] = 0;
+  for (Value result : results)
+    shape[0] += shapeOf(result)[0];
   return ConcatOp::create(b, typeOf(results.front()).clone(shape), results,
                           b.getI64IntegerAttr(0));
 }
@@ -244,13 +261,13 @@ FailureOr<SmallVector<Value>> GroupedMatmulOp::partition(OpBuilder &builder,
   if (numGroups == 0)
     return SmallVector<Value>{zeros(b, types[0])};
   unsigned factor = getGroupFactor(getShardingRule().operands[1]);
-  return SmallVector<Value>{buildParts(
-      b, operands[2], getBounds(), getWeight().getType().getDimSize(0),
-      numGroups, split.factorAxes[factor], split.mesh,
-      [&](function_ref<Value(Value)> take, Value bounds) -> Value {
-        return GroupedMatmulOp::create(b, take(operands[0]), take(operands[1]),
-                                       bounds);
-      })};
+  return SmallVector<Value>{
+      buildParts(b, operands[2], getBounds(),
+                 getWeight().getType().getDimSize(0), numGroups, split, factor,
+                 [&](function_ref<Value(Value)> take, Value bounds) -> Value {
+                   return GroupedMatmulOp::create(b, take(operands[0]),
+                                                  take(operands[1]), bounds);
+                 })};
 }
 
 FailureOr<SmallVector<Value>>
@@ -261,11 +278,10 @@ GroupedOuterSumOp::partition(OpBuilder &builder, ValueRange operands,
   if (numGroups == 0)
     return SmallVector<Value>{zeros(b, types[0])};
   unsigned factor = getGroupFactor(getShardingRule().results[0]);
-  return SmallVector<Value>{
-      buildParts(b, operands[2], getBounds(), getType().getDimSize(0),
-                 numGroups, split.factorAxes[factor], split.mesh,
-                 [&](function_ref<Value(Value)> take, Value bounds) -> Value {
-                   return GroupedOuterSumOp::create(b, take(operands[0]),
-                                                    take(operands[1]), bounds);
-                 })};
+  return SmallVector<Value>{buildParts(
+      b, operands[2], getBounds(), getType().getDimSize(0), numGroups, split,
+      factor, [&](function_ref<Value(Value)> take, Value bounds) -> Value {
+        return GroupedOuterSumOp::create(b, take(operands[0]),
+                                         take(operands[1]), bounds);
+      })};
 }
