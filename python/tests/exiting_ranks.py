@@ -2,6 +2,7 @@
 """Counts the threads of gloo: before the package's first call, after it, and when Python ends; a script for several processes: FOLDER."""
 
 import atexit
+import json
 import pathlib
 import sys
 import time
@@ -13,7 +14,7 @@ counts = []
 def count():
     names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
     counts.append(names.count("pt_gloo_runloop"))
-    pathlib.Path(sys.argv[1], str(dist.get_rank())).write_text(str(counts))
+    pathlib.Path(sys.argv[1], str(dist.get_rank())).write_text(json.dumps(counts))
 
 
 import torch  # noqa: E402

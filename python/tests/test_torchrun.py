@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Ranks that are processes: what they compute, against ranks that are threads, and what they say if one of them fails."""
 
+import json
 import os
 import pathlib
 import socket
@@ -90,7 +91,7 @@ class Exit(unittest.TestCase):
             processes = start("exiting_ranks.py", folder, size=2)
             self.assertEqual([process.wait(150) for process in processes], [0, 0])
             for rank in range(2):
-                before, after, end = eval(pathlib.Path(folder, str(rank)).read_text())
+                before, after, end = json.loads(pathlib.Path(folder, str(rank)).read_text())
                 self.assertGreater(after, before)
                 self.assertEqual(end, before)
 

@@ -236,6 +236,34 @@ def check_inference(case, tools, folder):
     return "is proven" in proof
 
 
+class Tally:
+    """How many programs were checked, of them failed, and were proven by rules."""
+
+    def __init__(self):
+        self.count = self.failures = self.proven = 0
+
+    def finish(self, what):
+        """Prints it; the exit code."""
+        print(f"{self.count - self.failures} of {self.count} {what} equal PyTorch, {self.proven} proven by rules and the others tested")
+        return 1 if self.failures else 0
+
+
+def check_programs(case, tools, keep, tally, *, trains=True):
+    """Checks the inference and the training of a case. `keep`: the folder that keeps its files, or None."""
+    # Inference has neither accumulation nor dropout.
+    checks = [("inference", check_inference)] * ("accumulate" not in case.train)
+    for kind, check in checks + [("training", check_training)] * trains:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = keep / f"{case.name}_{kind}".replace(" ", "_") if keep else pathlib.Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            tally.count += 1
+            try:
+                tally.proven += check(case, tools, folder)
+            except AssertionError as error:
+                tally.failures += 1
+                print(f"FAIL {case.name}, {kind}: {error}", flush=True)
+
+
 def main(get_cases=get_cases, description=__doc__, what="pipelines"):
     parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("--tools", help="where the tools are; PATH by default")
@@ -243,22 +271,10 @@ def main(get_cases=get_cases, description=__doc__, what="pipelines"):
     parser.add_argument("--inference", action="store_true", help="no training")
     parser.add_argument("--keep", type=pathlib.Path, help="keep all files here")
     options = parser.parse_args()
-    failures = proven = count = 0
+    tally = Tally()
     for case in take(case for case in get_cases() if options.filter in case.name):
-        # Inference has neither accumulation nor dropout.
-        checks = [("inference", check_inference)] * ("accumulate" not in case.train)
-        for kind, check in checks + [("training", check_training)] * (not options.inference):
-            with tempfile.TemporaryDirectory() as scratch:
-                folder = options.keep / f"{case.name}_{kind}".replace(" ", "_") if options.keep else pathlib.Path(scratch)
-                folder.mkdir(parents=True, exist_ok=True)
-                count += 1
-                try:
-                    proven += check(case, options.tools, folder)
-                except AssertionError as error:
-                    failures += 1
-                    print(f"FAIL {case.name}, {kind}: {error}", flush=True)
-    print(f"{count - failures} of {count} {what} equal PyTorch, {proven} proven by rules and the others tested")
-    return 1 if failures else 0
+        check_programs(case, options.tools, options.keep, tally, trains=not options.inference)
+    return tally.finish(what)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import math
 import pathlib
 import random
 import sys
-import tempfile
 import time
 import warnings
 
@@ -170,24 +169,15 @@ def main():
     warnings.simplefilter("ignore")
     training.STEPS = 3
     end = time.monotonic() + 60 * options.minutes
-    seed, failures, proven, count = options.first, 0, 0, 0
+    seed, tally = options.first, pipeline.Tally()
     while seed < options.first + options.count and time.monotonic() < end:
         case = get_case(seed)
-        # Inference has no accumulation.
-        checks = [("inference", pipeline.check_inference)] * ("accumulate" not in case.train)
-        for kind, check in checks + [("training", pipeline.check_training)]:
-            with tempfile.TemporaryDirectory() as scratch:
-                folder = options.keep / f"{seed}_{kind}" if options.keep else pathlib.Path(scratch)
-                folder.mkdir(parents=True, exist_ok=True)
-                count += 1
-                try:
-                    proven += check(case, options.tools, folder)
-                except AssertionError as error:
-                    failures += 1
-                    print(f"FAIL {case.name}, {kind} {case.passes}: {error}\n{case.plan}{case.train}", flush=True)
+        before = tally.failures
+        pipeline.check_programs(case, options.tools, options.keep, tally)
+        if tally.failures > before:
+            print(f"{case.plan}{case.train} {case.passes}", flush=True)
         seed += 1
-    print(f"{count - failures} of {count} programs on random meshes equal PyTorch, {proven} proven by rules and the others tested")
-    return 1 if failures else 0
+    return tally.finish("programs on random meshes")
 
 
 if __name__ == "__main__":

@@ -145,6 +145,21 @@ protected:
            Verdict::Tested;
   }
 
+  /// Whether the op's partition hook builds programs for `split` that compute
+  /// the blocks.
+  bool isSound(ShardingRuleOpInterface op, const OpSplit &split,
+               ArrayRef<ShardingAttr> operands,
+               ArrayRef<ShardingAttr> results) {
+    return isEquivalent(op, split.mesh, operands, results,
+                        [&](OpBuilder &b, ValueRange values, TypeRange types,
+                            int64_t rank) {
+                          OpSplit own = split;
+                          own.rank = rank;
+                          return op.partition(b, values, types, own);
+                        })
+        .value_or(false);
+  }
+
   std::string print(Operation *op, ArrayRef<ShardingAttr> operands,
                     ArrayRef<ShardingAttr> results, MeshOp mesh) {
     std::string text = op->getName().getStringRef().str() + ":";
@@ -194,17 +209,10 @@ TEST_F(RulesTest, AreSound) {
           if (llvm::is_contained(results, nullptr))
             continue; // no placement describes the blocks
           ++numSplits;
-          auto equal =
-              isEquivalent(op, mesh, operands, results,
-                           [&](OpBuilder &b, ValueRange values, TypeRange types,
-                               int64_t rank) {
-                             OpSplit own = split;
-                             own.rank = rank;
-                             return ruleOp.partition(b, values, types, own);
-                           });
-          EXPECT_TRUE(equal && *equal) << print(op, operands, results, mesh)
-                                       << " over " << ranks << " ranks, of\n"
-                                       << instance.op;
+          EXPECT_TRUE(isSound(ruleOp, split, operands, results))
+              << print(op, operands, results, mesh) << " over " << ranks
+              << " ranks, of\n"
+              << instance.op;
         }
       });
     }
@@ -241,14 +249,7 @@ TEST_F(RulesTest, SegmentsAreSound) {
           llvm::is_contained(results, nullptr))
         continue; // no placement describes the blocks
       ++numSplits;
-      auto equal = isEquivalent(
-          op, mesh, operands, results,
-          [&](OpBuilder &b, ValueRange values, TypeRange types, int64_t rank) {
-            OpSplit own = split;
-            own.rank = rank;
-            return ruleOp.partition(b, values, types, own);
-          });
-      EXPECT_TRUE(equal && *equal)
+      EXPECT_TRUE(isSound(ruleOp, split, operands, results))
           << print(op, operands, results, mesh) << ", of\n"
           << instance.op;
     }
