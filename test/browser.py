@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the tests of pages have in common: headless Chromium."""
 
+import argparse
 import base64
 import json
 import os
 import pathlib
 import shutil
+import sys
 import unittest
 
 try:
@@ -44,7 +46,7 @@ return [...document.body.querySelectorAll("*")].filter(element =>
 """
 
 
-def prepare(options):
+def _prepare(options):
     """Makes the folder `options.out`, and finds the browser. False, with a message, where there is none."""
     options.chromium, options.chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
     for name, found in (("chromium", options.chromium), ("chromedriver", options.chromedriver), ("selenium", webdriver)):
@@ -118,3 +120,22 @@ class PageTest(unittest.TestCase):
         contrasts = self.driver.execute_script(CONTRASTS)
         self.assertGreater(len(contrasts), least)
         self.assertEqual([item for item in contrasts if item[0] < MIN_CONTRAST], [], theme)
+
+
+def main(description, tests, write_pages, take_screenshots):
+    """Runs the tests of a class, or updates the pictures of docs/figures; the exit code.
+
+    `write_pages` gets the options, and writes the pages to `options.out`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, required=True, help="where the tools are")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="a folder for the pages")
+    parser.add_argument("--update", action="store_true", help="take the pictures of docs/figures again")
+    options, rest = parser.parse_known_args()
+    if not _prepare(options):
+        return SKIPPED
+    write_pages(options)
+    tests.options = options
+    if options.update:
+        take_screenshots()
+        return 0
+    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1

@@ -6,14 +6,12 @@ usage: report_page.py --bin FOLDER --out FOLDER [--update] [TEST…]
 --update writes the screenshots of docs/Report.md. Exit code 77: there is no Chromium, or no driver for it.
 """
 
-import argparse
 import base64
 import json
 import pathlib
 import re
 import subprocess
 import sys
-import unittest
 
 import numpy as np
 import torch
@@ -524,9 +522,8 @@ class Page(browser.PageTest):
         self.assertIn(f"layers.[0–{LAYERS - 1}]: ", Select(self.find("#layer")).first_selected_option.text)
 
 
-def update_screenshots(options):
+def update_screenshots():
     """Writes docs/figures/report-*.png."""
-    Page.options = options
     Page.setUpClass()
     page = Page()
     page.setUp()
@@ -549,21 +546,5 @@ def update_screenshots(options):
     Page.doClassCleanups()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--update", action="store_true")
-    options, rest = parser.parse_known_args()
-    if not browser.prepare(options):
-        return browser.SKIPPED
-    write_pages(options)
-    if options.update:
-        update_screenshots(options)
-        return 0
-    Page.options = options
-    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(browser.main(__doc__, Page, write_pages, update_screenshots))

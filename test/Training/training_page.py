@@ -6,13 +6,11 @@ usage: training_page.py --bin FOLDER --out FOLDER [--update] [TEST…]
 --update writes the screenshot of docs/Training.md. Exit code 77: there is no Chromium, or no driver for it.
 """
 
-import argparse
 import base64
 import json
 import pathlib
 import subprocess
 import sys
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test"))
@@ -161,21 +159,5 @@ def update_screenshot():
     Page.doClassCleanups()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path, required=True)
-    parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--update", action="store_true")
-    options, rest = parser.parse_known_args()
-    if not browser.prepare(options):
-        return browser.SKIPPED
-    write_pages(options)
-    Page.options = options
-    if options.update:
-        update_screenshot()
-        return 0
-    return 0 if unittest.main(argv=[sys.argv[0], *rest], exit=False).result.wasSuccessful() else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(browser.main(__doc__, Page, write_pages, update_screenshot))
