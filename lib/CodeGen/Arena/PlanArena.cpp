@@ -3,9 +3,9 @@
 //
 // The program is straight-line code, so a buffer's life is an interval of op
 // numbers. A call counts as the ops of the function that it calls, so buffers
-// live as long as if the ops were in the program. Placing intervals in as little memory as possible is NP-hard
-// (dynamic storage allocation). The pass places buffers one by one, each into
-// the tightest gap. It starts with those that live when the most bytes do,
+// live as long as if the ops were in the program. Placing intervals in as
+// little memory as possible is NP-hard (dynamic storage allocation). The pass
+// places buffers one by one, each into the tightest gap. It starts with those that live when the most bytes do,
 // largest first. For neural networks, the arena is then not much larger than
 // the most bytes that live at once. The pass tries other orders too. If the
 // arena is still larger than these bytes, the next attempt starts with the
@@ -75,14 +75,59 @@ struct Function {
 /// The buffers' numbers, in the order in which they are placed.
 using Order = SmallVector<unsigned>;
 
+/// The buffers that have a place, and those among them that live at some time.
+/// Most buffers of a long program don't live at the same time as another one,
+/// so looking at all of them would take quadratic time.
+class PlacedBuffers {
+public:
+  explicit PlacedBuffers(int64_t numOps)
+      : stride(llvm::divideCeil(std::max<int64_t>(numOps, 1), kNumWindows)),
+        windows(kNumWindows) {}
+
+  void insert(const Buffer *buffer) {
+    auto [first, last] = buffer->life;
+    insert(all, buffer);
+    // A window overlaps the next one.
+    for (int64_t i = std::max<int64_t>(first / stride - 1, 0);
+         i <= last / stride; ++i)
+      insert(windows[i], buffer);
+  }
+
+  /// By offset: at least all those that live when `life` lasts.
+  ArrayRef<const Buffer *> getCandidates(Life life) const {
+    int64_t window = life.first / stride;
+    return life.last < (window + 2) * stride ? windows[window] : all;
+  }
+
+private:
+  static constexpr int64_t kNumWindows = 128;
+  using Buffers = SmallVector<const Buffer *, 0>; ///< by offset
+
+  static void insert(Buffers &buffers, const Buffer *buffer) {
+    buffers.insert(llvm::upper_bound(buffers, buffer,
+                                     [](const Buffer *x, const Buffer *y) {
+                                       return x->offset < y->offset;
+                                     }),
+                   buffer);
+  }
+
+  /// A window is 2 * `stride` ops long, and the next one begins `stride` later.
+  int64_t stride;
+  Buffers all;
+  std::vector<Buffers> windows; ///< those that live in each
+};
+
 /// Places the buffers one after the other; returns the end of the highest.
 int64_t place(MutableArrayRef<Buffer> buffers, const Order &order) {
-  SmallVector<Buffer *> placed; // by offset
+  int64_t numOps = 0;
+  for (const Buffer &buffer : buffers)
+    numOps = std::max(numOps, buffer.life.last + 1);
+  PlacedBuffers placed(numOps);
   int64_t end = 0;
   for (unsigned number : order) {
     Buffer *buffer = &buffers[number];
     int64_t best = -1, bestGap = 0, top = 0;
-    for (const Buffer *other : placed) {
+    for (const Buffer *other : placed.getCandidates(buffer->life)) {
       if (!buffer->life.meets(other->life))
         continue;
       int64_t gap = other->offset - top;
@@ -94,11 +139,7 @@ int64_t place(MutableArrayRef<Buffer> buffers, const Order &order) {
     }
     buffer->offset = best < 0 ? top : best;
     end = std::max(end, buffer->offset + buffer->bytes);
-    placed.insert(llvm::upper_bound(placed, buffer,
-                                    [](const Buffer *x, const Buffer *y) {
-                                      return x->offset < y->offset;
-                                    }),
-                  buffer);
+    placed.insert(buffer);
   }
   return end;
 }
@@ -116,6 +157,33 @@ SmallVector<int64_t> getLiveBytes(ArrayRef<Buffer> buffers) {
   return live;
 }
 
+/// The largest of consecutive numbers (a sparse table: those of 1, 2, 4 ...
+/// numbers from each one on).
+class RangeMaximum {
+public:
+  explicit RangeMaximum(SmallVector<int64_t> values) {
+    levels.push_back(std::move(values));
+    for (size_t half = 1; 2 * half <= levels.front().size(); half *= 2) {
+      ArrayRef<int64_t> last = levels.back();
+      levels.push_back(llvm::map_to_vector(
+          llvm::zip(last.drop_back(half), last.drop_front(half)),
+          [](auto pair) {
+            return std::max(std::get<0>(pair), std::get<1>(pair));
+          }));
+    }
+  }
+
+  /// Of the numbers from `first` to `last`, with both.
+  int64_t get(int64_t first, int64_t last) const {
+    unsigned level = llvm::Log2_64(last - first + 1);
+    return std::max(levels[level][first],
+                    levels[level][last + 1 - (int64_t(1) << level)]);
+  }
+
+private:
+  std::vector<SmallVector<int64_t>> levels;
+};
+
 /// The most bytes that live at one time: no arena is smaller.
 int64_t getMostLive(ArrayRef<Buffer> buffers) {
   SmallVector<int64_t> live = getLiveBytes(buffers);
@@ -124,10 +192,10 @@ int64_t getMostLive(ArrayRef<Buffer> buffers) {
 
 /// Gives every buffer its offset and returns the end of the highest.
 int64_t place(SmallVectorImpl<Buffer> &buffers) {
-  SmallVector<int64_t> live = getLiveBytes(buffers), pressure;
+  const RangeMaximum live(getLiveBytes(buffers));
+  SmallVector<int64_t> pressure;
   for (const Buffer &buffer : buffers)
-    pressure.push_back(*std::max_element(live.begin() + buffer.life.first,
-                                         live.begin() + buffer.life.last + 1));
+    pressure.push_back(live.get(buffer.life.first, buffer.life.last));
   using Key = std::pair<int64_t, int64_t>; // the largest comes first
   const std::function<Key(unsigned)> keys[] = {
       [&](unsigned i) { return Key(pressure[i], buffers[i].bytes); },

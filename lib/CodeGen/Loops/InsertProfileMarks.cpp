@@ -109,10 +109,27 @@ struct MarkedOp {
   Operation *op;
   Work work;
   SmallVector<Origin> origins;
+  /// What its entry in the manifest says, however it is called.
+  NamedAttrList entry;
 
-  MarkedOp(Operation *op, Work work)
-      : op(op), work(std::move(work)), origins(getOrigins(op)) {}
+  MarkedOp(Operation *op, const Work &work);
 };
+
+MarkedOp::MarkedOp(Operation *op, const Work &work)
+    : op(op), work(work), origins(getOrigins(op)) {
+  Builder b(op->getContext());
+  SmallVector<StringRef> names;
+  for (const Origin &origin : origins)
+    if (names.empty() || names.back() != origin.op)
+      names.push_back(origin.op);
+  entry.set("op", b.getStringAttr(llvm::join(names, "+")));
+  entry.set("kind", b.getStringAttr(work.function.empty() ? StringRef("kernel")
+                                                          : work.function));
+  entry.set("flops", b.getI64IntegerAttr(work.flops));
+  entry.set("bytes", b.getI64IntegerAttr(work.bytes));
+  if (work.computedType)
+    entry.set("dtype", b.getStringAttr(llvm::to_string(work.computedType)));
+}
 
 class InsertProfileMarks
     : public tp::impl::InsertProfileMarksBase<InsertProfileMarks> {
@@ -268,32 +285,18 @@ class InsertProfileMarks
 
   /// The entry of an op of a program, or of a function that `call` calls.
   DictionaryAttr describe(const MarkedOp &marked, tprt::CallOp call) {
-    const Work &work = marked.work;
-    Builder b(&getContext());
     StringRef fqn;
-    SmallVector<StringRef> names;
-    for (const Origin &origin : marked.origins) {
-      StringRef ofOrigin = origin.getFqn(call);
-      // A kernel gets the last origin's FQN, because it computes the others for
-      // that one. A call gets the first one's: the others are its epilogue.
-      if (!ofOrigin.empty() && (work.function.empty() || fqn.empty()))
-        fqn = ofOrigin;
-      if (names.empty() || names.back() != origin.op)
-        names.push_back(origin.op);
-    }
-    SmallVector<NamedAttribute> entry{
-        {"fqn", b.getStringAttr(fqn)},
-        {"op", b.getStringAttr(llvm::join(names, "+"))},
-        {"kind", b.getStringAttr(work.function.empty() ? StringRef("kernel")
-                                                       : work.function)},
-        {"flops", b.getI64IntegerAttr(work.flops)},
-        {"bytes", b.getI64IntegerAttr(work.bytes)}};
-    if (work.computedType)
-      entry.push_back(
-          {"dtype", b.getStringAttr(llvm::to_string(work.computedType))});
-    if (work.product)
-      entry.push_back({"product", describe(work.product, call)});
-    return b.getDictionaryAttr(entry);
+    // A kernel gets the last origin's FQN, because it computes the others for
+    // that one. A call gets the first one's: the others are its epilogue.
+    for (const Origin &origin : marked.origins)
+      if (StringRef own = origin.getFqn(call);
+          !own.empty() && (marked.work.function.empty() || fqn.empty()))
+        fqn = own;
+    NamedAttrList entry = marked.entry;
+    entry.set("fqn", StringAttr::get(&getContext(), fqn));
+    if (marked.work.product)
+      entry.set("product", describe(marked.work.product, call));
+    return entry.getDictionary(&getContext());
   }
 
   SmallVector<Attribute> entries;     ///< of the manifest

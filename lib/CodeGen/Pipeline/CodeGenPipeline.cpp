@@ -62,7 +62,13 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice,
   pm.addPass(createInlineModules());
   pm.addPass(createDropGradientForms());
   pm.addPass(createInlineCalls());
-  cleanUp();
+  // All layers are still here. They have no blocks to simplify, and without
+  // that a second iteration finds nothing.
+  pm.addPass(createCanonicalizerPass(
+      GreedyRewriteConfig()
+          .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+          .setMaxIterations(1)));
+  pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createFlattenControlFlow());
 
   // nn, tosa and tp ops → linalg and runtime ops.

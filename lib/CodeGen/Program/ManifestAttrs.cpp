@@ -81,7 +81,9 @@ void tp::setManifestEntry(ModuleOp module, StringRef name, Attribute value) {
 
 void tp::writeJSON(llvm::json::OStream &os, Attribute attr) {
   if (auto string = dyn_cast<StringAttr>(attr))
-    return os.value(llvm::json::fixUTF8(string.getValue()));
+    return llvm::json::isUTF8(string.getValue())
+               ? os.value(string.getValue())
+               : os.value(llvm::json::fixUTF8(string.getValue()));
   if (auto boolean = dyn_cast<BoolAttr>(attr))
     return os.value(boolean.getValue());
   if (auto integer = dyn_cast<IntegerAttr>(attr))

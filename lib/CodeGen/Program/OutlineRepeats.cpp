@@ -416,8 +416,8 @@ static bool isWrittenTransposed(Operation *op) {
 }
 
 static bool isMovement(Operation *op) {
-  return isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface>(op) &&
-         op->getNumOperands() == 1 && op->getNumRegions() == 0 &&
+  return op->getNumOperands() == 1 && op->getNumRegions() == 0 &&
+         isa<ReshapeOpInterface, TransposeOpInterface, SliceOpInterface>(op) &&
          !isWrittenTransposed(op);
 }
 
@@ -487,7 +487,8 @@ void Outliner::hoistInputParts() {
   }
   SmallVector<Operation *> parts;
   for (Operation &op : llvm::make_range(end, body.end())) {
-    if (!isMovement(&op) || !inputs.contains(op.getOperand(0)))
+    if (op.getNumOperands() != 1 || !inputs.contains(op.getOperand(0)) ||
+        !isMovement(&op))
       continue;
     Value input = inputs.lookup(op.getOperand(0));
     inputs[op.getResult(0)] = input;
