@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -38,5 +39,9 @@ for name in ("openmpi", "mpich"):
     plugin = os.path.join(config.tp_binary_dir, "lib", f"libtprt-mpi-{name}.so")
     if os.path.exists(plugin) and shutil.which(f"mpirun.{name}"):
         config.available_features.add(name)
+# Network namespaces on a bridge, which stand for hosts (tools/tp-run/Inputs/hosts.py). Only root may make them.
+command = ["unshare", "--net", "--uts", "--mount", "ip", "link", "add", "bridge", "type", "bridge"]
+if all(map(shutil.which, ("unshare", "nsenter", "ip"))) and subprocess.run(command, capture_output=True).returncode == 0:
+    config.available_features.add("hosts")
 if config.sanitize:
     config.available_features.add("sanitized")

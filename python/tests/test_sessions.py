@@ -335,6 +335,10 @@ class Threads(unittest.TestCase):
 
 
 class Interrupts(unittest.TestCase):
+    def setUp(self):
+        # A shell's background jobs ignore this signal, and Python leaves it so.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
     def interrupt(self, seconds):
         """Sends this process the signal of Ctrl-C after some time."""
         timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))

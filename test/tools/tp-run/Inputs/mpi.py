@@ -19,70 +19,13 @@ import time
 import numpy as np
 
 from make_toy import find_compiler
+from mpi_jobs import LIMIT, TITLES, Jobs, check, check_error, finish
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 NAME, FOLDER = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-TITLE = {"openmpi": "Open MPI", "mpich": "MPICH"}[NAME]
-LIMIT = 60  # seconds: no job here takes so long, also on a machine with other work
-ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                   OMPI_MCA_rmaps_base_oversubscribe="1", OPENBLAS_NUM_THREADS="1")
-# The launchers' own reports.
-NOISE = re.compile(r"^-{20,}$|^Primary job|^a non-zero exit code|^mpirun|^the job to be|^  (Process name|Exit code):|^$|^="
-                   r"|^YOUR APPLICATION|^This typically|^Please see")
-
-
-def start(ranks, *arguments, cwd, **environment):
-    return subprocess.Popen([f"mpirun.{NAME}", "-n", str(ranks), *map(str, arguments)], cwd=FOLDER / cwd, text=True,
-                            env=dict(ENVIRONMENT, **environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def finish(process):
-    """The exit code, what was printed, and the messages without the launcher's."""
-    try:
-        out, err = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        sys.exit(f"hangs: {process.args}")
-    return process.returncode, out, [line for line in err.splitlines() if not NOISE.search(line)]
-
-
-def launch(ranks, *arguments, cwd, **environment):
-    # MPICH's launcher may notice that a process has left before it knows the exit code. Then it says 1, as if by SIGHUP.
-    for _ in range(5):
-        code, out, messages = finish(start(ranks, "tp-run", *arguments, cwd=cwd, **environment))
-        if "EXIT STRING: Hangup (signal 1)" not in out:
-            break
-    return code, out, messages
-
-
-def run(*arguments, cwd, **environment):
-    found = subprocess.run(["tp-run", *map(str, arguments)], cwd=FOLDER / cwd, capture_output=True, text=True,
-                           timeout=LIMIT, env=dict(ENVIRONMENT, **environment))
-    return found.returncode, found.stdout, found.stderr.splitlines()
-
-
-def check(what, condition, *shown):
-    if not condition:
-        sys.exit(f"wrong: {what}: {shown}")
-    print(what)
-
-
-def check_error(what, found, exit_code, pattern):
-    """One message, which the pattern matches, and no output."""
-    code, out, messages = found
-    check(what, code == exit_code and out == "" and len(messages) == 1 and
-          re.fullmatch("tp-run: error: " + pattern, messages[0]), found)
-
-
-def compare(what, ranks, program, *arguments, cwd, outputs, only_processes=()):
-    """The same files and the same text from processes as from threads."""
-    results = []
-    for folder, go in (("threads", run), ("processes", lambda *a, **k: launch(ranks, *a, *only_processes, **k))):
-        (FOLDER / cwd / folder).mkdir(exist_ok=True)
-        code, out, messages = go(program, *(str(each).replace("OUT", folder) for each in arguments), cwd=cwd)
-        check(f"{what}: {folder}", code == 0 and not messages, code, out, messages)
-        results.append([re.sub(r"[0-9.]+ s,.*", "", out), *((FOLDER / cwd / folder / name).read_bytes() for name in outputs)])
-    check(f"{what}: the same bits", results[0] == results[1] and all(results[0][1:]))
+TITLE = TITLES[NAME]
+JOBS = Jobs(NAME, FOLDER)
+start, launch, run, compare, find_rank = JOBS.start, JOBS.launch, JOBS.run, JOBS.compare, JOBS.find_rank
 
 
 def read_report(path):
@@ -215,19 +158,6 @@ def wait_for(path):
         time.sleep(0.05)
 
 
-def find_rank(job, rank):
-    """The process of a rank, which descends from the launcher."""
-    variable = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK"}[NAME]
-    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if (path.parent / "comm").read_text().strip() == "tp-run" and f"\0{variable}={rank}\0" in "\0" + path.read_text() and \
-                    f"\0TP_TEST_JOB={job}\0" in "\0" + path.read_text():
-                return int(path.parent.name)
-        except OSError:
-            continue
-    return None
-
-
 def test_cores():
     """Ranks that a launcher doesn't bind to cores share those of the host."""
     usable = sorted(os.sched_getaffinity(0))
@@ -238,7 +168,7 @@ def test_cores():
         metrics = FOLDER / "train/cores.jsonl"
         metrics.unlink(missing_ok=True)
         process = start(3, *unbound, "tp-run", "train.3.tpx", "--weights", "w.safetensors", "--data", "x=x.npy", "--data",
-                        "target=target.npy", "--steps", 10**8, "--metrics", metrics, *options, cwd="train", TP_TEST_JOB=what)
+                        "target=target.npy", "--steps", 10**8, "--metrics", metrics, *options, cwd="train", job=what)
         wait_for(metrics)
         found = [os.sched_getaffinity(find_rank(what, rank)) for rank in range(3)]
         process.terminate()
@@ -254,7 +184,7 @@ def test_signals():
     late = r"no progress for 2 s: rank [02] waits (in collective .* )?for ranks? .*[01]"
     for what, number, expected in (("a killed rank", signal.SIGKILL, None), ("a stopped rank", signal.SIGSTOP, late)):
         metrics.unlink(missing_ok=True)
-        process = start(3, *endless, cwd="train", TP_TEST_JOB=what)
+        process = start(3, *endless, cwd="train", job=what)
         wait_for(metrics)
         os.kill(find_rank(what, 1), number)
         began = time.monotonic()
