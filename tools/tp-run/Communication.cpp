@@ -17,17 +17,22 @@ static bool isLaunched(const Backend &backend, const Options &options) {
   return !backend.isLaunched || (!options.job && backend.isLaunched());
 }
 
-/// The first backend for threads or for processes that the program fits, unless
-/// something that it needs is missing and another one is there. Null: none.
+/// The backend whose launcher has started this process; else the first one for
+/// threads or for processes that the program fits, unless something that it
+/// needs is missing and another one is there. Null: none.
 static const Backend *findFitting(const Options &options,
                                   const Manifest &manifest,
                                   bool needsProcesses) {
   const Backend *found = nullptr;
-  for (const Backend *backend : getBackends())
-    if (backend->needsProcesses == needsProcesses && backend->fits(manifest) &&
-        isLaunched(*backend, options) &&
-        (!found || !found->explainMissing().empty()))
+  for (const Backend *backend : getBackends()) {
+    if (backend->needsProcesses != needsProcesses || !backend->fits(manifest) ||
+        !isLaunched(*backend, options))
+      continue;
+    if (backend->isLaunched)
+      return backend;
+    if (!found || !found->explainMissing().empty())
       found = backend;
+  }
   return found;
 }
 
@@ -43,11 +48,6 @@ chooseBackend(const Options &options, const Manifest &manifest) {
     backend = findFitting(options, manifest, /*needsProcesses=*/true);
   else if (job && named->fits(manifest) && isLaunched(*named, options))
     backend = named;
-  // Each process would run the whole program.
-  if (options.job && !backend)
-    throw inputError(
-        "-n needs a program for CUDA devices; the ranks of this one "
-        "are threads of one process, so leave -n out");
   if (backend && job->worldSize > 1)
     return {*backend, job};
   if (named && named->fits(manifest))

@@ -394,8 +394,9 @@ void ExchangeCommunicator::await(IsOver isOver) {
       continue;
     exchanger->poll();
     if (patience.isOver()) {
+      std::string stopped = exchanger->describeStopped();
       abort("no progress for " + formatTimeout(timeout) + ": " +
-            describeWait());
+            describeWait() + (stopped.empty() ? "" : "; " + stopped));
       throw AbortedError(failure);
     }
     nextLook = Patience::Clock::now() + lookTime;

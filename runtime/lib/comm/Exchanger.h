@@ -48,6 +48,10 @@ public:
   /// The ranks that the exchange waits for.
   virtual std::vector<int64_t> getAwaited(size_t number) = 0;
 
+  /// "rank 1 is stopped by SIGSTOP", of all ranks that a launcher sees stopped;
+  /// empty if there are none.
+  virtual std::string describeStopped() const = 0;
+
   /// Called from time to time while the rank waits. Throws AbortedError if
   /// another process can't go on.
   virtual void poll() = 0;

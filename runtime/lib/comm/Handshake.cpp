@@ -1,12 +1,12 @@
 //===- Handshake.cpp - Connections between the processes of a job ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rank 0 listens at the job's address, and nowhere else. It sends a challenge
-// on each new connection; a rank answers with a hello, and rank 0 with a
-// verdict (Messages.h). Each proves to the other that it has the job's token.
-// The token itself is never sent.
+// A host, such as rank 0, listens at its address, and nowhere else. It sends a
+// challenge on each new connection; a rank answers with a hello, and the host
+// with a verdict (Messages.h). Each proves to the other that it has the job's
+// token. The token itself is never sent.
 //
-// Until then rank 0 doesn't trust a connection: it has `handshakeTime` to send
+// Until then the host doesn't trust a connection: it has `handshakeTime` to send
 // its 80 bytes, and if more than `maxGuests` connections are pending, the
 // oldest one is dropped. A dropped connection has no other effect; the job's
 // ranks try again.
@@ -35,6 +35,10 @@ using std::chrono::milliseconds;
 
 static constexpr milliseconds handshakeTime(10'000);
 static constexpr size_t maxGuests = 128;
+
+static std::string getName(int64_t rank) {
+  return "rank " + std::to_string(rank);
+}
 
 std::string tprt::describePlace(const Job &job) {
   return job.address + ":" + std::to_string(job.port);
@@ -96,16 +100,16 @@ static std::string toString(const sockaddr *address, socklen_t length) {
   return host;
 }
 
-/// The addresses of the meeting point. If processes of other hosts can connect,
-/// a token is needed to recognize the job's ranks.
-static Addresses resolve(const Job &job) {
+/// The addresses at which rank `host` listens. If processes of other hosts can
+/// connect, a token is needed to recognize the job's ranks.
+static Addresses resolve(const Job &job, int64_t host) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   int error = ::getaddrinfo(job.address.c_str(),
                             std::to_string(job.port).c_str(), &hints, &found);
   if (error != 0)
-    throw executionError("cannot find rank 0 at '" + job.address +
-                         "': " + ::gai_strerror(error));
+    throw executionError("cannot find " + getName(host) + " at '" +
+                         job.address + "': " + ::gai_strerror(error));
   Addresses owner(found, ::freeaddrinfo);
   for (addrinfo *place = found; place; place = place->ai_next)
     if (job.token.empty() && !isLoopback(place->ai_addr))
@@ -123,7 +127,7 @@ static Addresses resolve(const Job &job) {
 static Socket makeListener(const Job &job) {
   if (job.listener >= 0)
     return Socket(job.listener);
-  Addresses places = resolve(job);
+  Addresses places = resolve(job, job.rank);
   int error = 0;
   for (addrinfo *place = places.get(); place; place = place->ai_next) {
     Socket listener(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -138,11 +142,12 @@ static Socket makeListener(const Job &job) {
       return listener;
     error = errno;
   }
-  throw executionError("rank 0 can't listen at " + describePlace(job) + " (" +
+  std::string name = getName(job.rank);
+  throw executionError(name + " can't listen at " + describePlace(job) + " (" +
                        toString(places->ai_addr, places->ai_addrlen) +
                        "): " + std::strerror(error) +
                        (error == EADDRNOTAVAIL
-                            ? ", it must be an address of rank 0's host"
+                            ? ", it must be an address of " + name + "'s host"
                             : ""));
 }
 
@@ -161,7 +166,7 @@ void Job::listenAtFreePort() {
 }
 
 //===----------------------------------------------------------------------===//
-// Rank 0
+// A host
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -203,7 +208,7 @@ private:
 } // namespace
 
 int64_t Host::countMissing() const {
-  return std::count_if(ranks.begin() + 1, ranks.end(),
+  return std::count_if(ranks.begin() + job.rank + 1, ranks.end(),
                        [](const Socket &socket) { return !socket; });
 }
 
@@ -212,13 +217,14 @@ std::string Host::describeMissing() const {
   constexpr int64_t maxNamed = 8;
   int64_t missing = countMissing(), named = 0;
   std::string names;
-  for (int64_t rank = 1; rank < job.worldSize && named < maxNamed; ++rank)
+  for (int64_t rank = job.rank + 1; rank < job.worldSize && named < maxNamed;
+       ++rank)
     if (!ranks[rank])
       names += (named++ ? ", rank " : "rank ") + std::to_string(rank);
   std::string text =
       std::to_string(missing) + " of " + std::to_string(job.worldSize) +
-      " ranks haven't connected to rank 0 at " + describePlace(job) + " (" +
-      names + (missing > named ? ", …" : "") + ")";
+      " ranks haven't connected to " + getName(job.rank) + " at " +
+      describePlace(job) + " (" + names + (missing > named ? ", …" : "") + ")";
   for (const auto &[why, count] : dropped)
     text += "; " + std::to_string(count) +
             (count == 1 ? " other connection " : " other connections ") + why;
@@ -247,7 +253,7 @@ static std::string readReason(const Socket &rank) {
 /// Throws if one of the ranks has ended.
 void Host::checkRanks(const std::vector<pollfd> &entries) {
   checkFates(job);
-  for (int64_t rank = 1; rank < job.worldSize; ++rank)
+  for (int64_t rank = job.rank + 1; rank < job.worldSize; ++rank)
     for (const pollfd &entry : entries)
       if (ranks[rank] && entry.fd == ranks[rank].get() && entry.revents) {
         std::string reason = readReason(ranks[rank]);
@@ -265,7 +271,7 @@ void Host::accept() {
       guests.pop_front();
     } else if (!socket && (isFull || error == EBADF || error == EINVAL ||
                            error == ENOTSOCK)) {
-      throw executionError(std::string("rank 0 can't accept connections: ") +
+      throw executionError(getName(job.rank) + " can't accept connections: " +
                            std::strerror(error));
     }
     if (!socket && isFull)
@@ -284,19 +290,19 @@ void Host::accept() {
 /// connection is then kept.
 bool Host::judge(Guest &guest, const Hello &hello) {
   Verdict verdict = Verdict::Welcome;
-  if (!isEqual(hello.proof, prove(job.token, /*isRankZero=*/false,
+  if (!isEqual(hello.proof, prove(job.token, /*isHost=*/false,
                                   guest.challenge.nonce, hello)))
     verdict = Verdict::OtherToken;
   else if (hello.worldSize != job.worldSize)
     verdict = Verdict::OtherWorldSize;
-  else if (hello.rank == 0 || hello.rank >= job.worldSize)
+  else if (hello.rank <= job.rank || hello.rank >= job.worldSize)
     verdict = Verdict::NoSuchRank;
   else if (ranks[hello.rank])
     verdict = Verdict::RankIsTaken;
   std::string answer(1, static_cast<char>(verdict));
   if (verdict == Verdict::Welcome) {
     Proof proof =
-        prove(job.token, /*isRankZero=*/true, guest.challenge.nonce, hello);
+        prove(job.token, /*isHost=*/true, guest.challenge.nonce, hello);
     answer.append(proof.data(), proof.size());
   } else {
     answer.resize(numVerdictBytes);
@@ -373,19 +379,19 @@ std::vector<Socket> tprt::admitRanks(const Job &job, milliseconds timeout) {
 }
 
 //===----------------------------------------------------------------------===//
-// The other ranks
+// The ranks above it
 //===----------------------------------------------------------------------===//
 
 namespace {
 
 class Joiner {
 public:
-  Joiner(const Job &job, milliseconds timeout) : job(job), patience(timeout) {}
+  Joiner(const Job &job, int64_t host, milliseconds timeout)
+      : job(job), host(host), patience(timeout) {}
 
   Socket run();
 
 private:
-  std::string getName() const { return "rank " + std::to_string(job.rank); }
   [[noreturn]] void giveUp() const;
   void look(const Socket &socket, short events);
   bool read(const Socket &socket, std::string &bytes);
@@ -394,6 +400,7 @@ private:
   bool converse(const Socket &socket);
 
   const Job &job;
+  const int64_t host;
   Patience patience;
   std::string problem; ///< of the last attempt
 };
@@ -401,8 +408,9 @@ private:
 } // namespace
 
 void Joiner::giveUp() const {
-  throw executionError(getName() + " can't connect to rank 0 at " +
-                       describePlace(job) + ": " + problem);
+  throw executionError(getName(job.rank) + " can't connect to " +
+                       getName(host) + " at " + describePlace(job) + ": " +
+                       problem);
 }
 
 /// Waits a moment for an event on the socket. Throws when waiting is pointless.
@@ -452,11 +460,11 @@ bool Joiner::connect(const Socket &socket, const addrinfo &place) {
   return error == 0;
 }
 
-/// Returns false if a process other than rank 0 listens there. Rank 0 may still
-/// come later.
+/// Returns false if a process other than the host's listens there. That may
+/// still come later.
 bool Joiner::introduce(const Socket &socket) {
-  const char *stranger = "the process that listens there isn't rank 0 of this "
-                         "job";
+  const std::string stranger =
+      "the process that listens there isn't " + getName(host) + " of this job";
   // An earlier attempt that got an answer is more informative.
   if (problem != stranger)
     problem = "it doesn't answer";
@@ -475,7 +483,7 @@ bool Joiner::converse(const Socket &socket) {
     return false;
   Hello hello{static_cast<uint32_t>(job.rank),
               static_cast<uint32_t>(job.worldSize), drawNonce()};
-  hello.proof = prove(job.token, /*isRankZero=*/false, challenge->nonce, hello);
+  hello.proof = prove(job.token, /*isHost=*/false, challenge->nonce, hello);
   std::string said = hello.encode();
   if (socket.write(said) != static_cast<ptrdiff_t>(said.size()))
     return false;
@@ -487,12 +495,12 @@ bool Joiner::converse(const Socket &socket) {
     problem = "it has another token";
     giveUp();
   case Verdict::OtherWorldSize:
-    problem = "rank 0's job has another number of ranks than " +
+    problem = getName(host) + "'s job has another number of ranks than " +
               std::to_string(job.worldSize);
     giveUp();
   case Verdict::NoSuchRank:
   case Verdict::RankIsTaken:
-    problem = "another process has connected as " + getName();
+    problem = "another process has connected as " + getName(job.rank);
     giveUp();
   case Verdict::Welcome:
     break;
@@ -501,13 +509,13 @@ bool Joiner::converse(const Socket &socket) {
   }
   Proof proof;
   std::memcpy(proof.data(), bytes.data() + 1, proof.size());
-  return isEqual(
-      proof, prove(job.token, /*isRankZero=*/true, challenge->nonce, hello));
+  return isEqual(proof,
+                 prove(job.token, /*isHost=*/true, challenge->nonce, hello));
 }
 
 Socket Joiner::run() {
-  Addresses places = resolve(job);
-  for (;;) { // rank 0 may listen later
+  Addresses places = resolve(job, host);
+  for (;;) { // the host may listen later
     for (addrinfo *place = places.get(); place; place = place->ai_next) {
       Socket socket(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (!connect(socket, *place))
@@ -520,6 +528,6 @@ Socket Joiner::run() {
   }
 }
 
-Socket tprt::joinRankZero(const Job &job, milliseconds timeout) {
-  return Joiner(job, timeout).run();
+Socket tprt::joinRank(const Job &job, int64_t host, milliseconds timeout) {
+  return Joiner(job, host, timeout).run();
 }

@@ -9,18 +9,20 @@
 
 namespace tprt {
 
-/// Rank 0's part: listens at the job's address, and returns the connections
-/// with all other ranks, by rank. Connections that aren't from the job's ranks
-/// are dropped. Throws an execution error if ranks are missing after `timeout`
-/// (zero: never) or have ended. Throws an input error if other hosts could
-/// connect and there is no token.
+/// A host's part, which is that of rank `job.rank`: listens at the job's
+/// address, and returns the connections with all ranks above it, by rank.
+/// Connections that aren't from the job's ranks are dropped. Throws an execution
+/// error if ranks are missing after `timeout` (zero: never) or have ended.
+/// Throws an input error if other hosts could connect and there is no token.
 std::vector<Socket> admitRanks(const Job &job,
                                std::chrono::milliseconds timeout);
 
-/// Another rank's part: its connection with rank 0. Throws the same errors.
-Socket joinRankZero(const Job &job, std::chrono::milliseconds timeout);
+/// The part of rank `job.rank`: its connection with rank `host`, which is below
+/// it and listens at the job's address. Throws the same errors.
+Socket joinRank(const Job &job, int64_t host,
+                std::chrono::milliseconds timeout);
 
-/// "127.0.0.1:29555": where the ranks meet.
+/// "127.0.0.1:29555": the job's address and port.
 std::string describePlace(const Job &job);
 
 /// "rank 1 was ended by signal 9 (Killed)", if its launcher knows that it has

@@ -170,9 +170,9 @@ std::optional<Hello> Hello::decode(std::string_view bytes) {
   return hello;
 }
 
-Proof tprt::prove(const std::string &token, bool isRankZero,
-                  const Nonce &challenge, const Hello &hello) {
-  std::string said(isRankZero ? "rank 0" : "rank n");
+Proof tprt::prove(const std::string &token, bool isHost, const Nonce &challenge,
+                  const Hello &hello) {
+  std::string said(isHost ? "rank 0" : "rank n");
   append(said, challenge);
   append(said, hello.nonce);
   append(said, hello.rank);

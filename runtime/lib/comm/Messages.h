@@ -100,7 +100,7 @@ private:
 using Nonce = std::array<char, 32>;
 using Proof = std::array<char, 32>;
 
-/// Rank 0's first message.
+/// The first message, of the host that ranks connect to, such as rank 0.
 struct TPRT_API Challenge {
   static constexpr size_t numBytes = 40;
   Nonce nonce = {};
@@ -110,7 +110,7 @@ struct TPRT_API Challenge {
   static std::optional<Challenge> decode(std::string_view bytes);
 };
 
-/// Another rank's answer to the challenge.
+/// A rank's answer to the challenge.
 struct TPRT_API Hello {
   static constexpr size_t numBytes = 80;
   uint32_t rank = 0, worldSize = 0;
@@ -121,20 +121,20 @@ struct TPRT_API Hello {
   static std::optional<Hello> decode(std::string_view bytes);
 };
 
-/// Rank 0's answer to a hello. Its own proof follows if it is Welcome.
+/// The host's answer to a hello. Its own proof follows if it is Welcome.
 enum class Verdict : char {
   Welcome = 'Y',
   OtherToken = 'T',
   OtherWorldSize = 'W',
-  NoSuchRank = 'N', ///< the rank isn't one of 1 to the world's size - 1
+  NoSuchRank = 'N', ///< the rank isn't above the host's, or not in the world
   RankIsTaken = 'R'
 };
 constexpr size_t numVerdictBytes = 1 + sizeof(Proof);
 
 /// HMAC-SHA256 with the key `token`, over everything that both sides have sent,
-/// for rank 0 or for the other side. Neither the token nor anything reusable is
+/// for the host or for the other side. Neither the token nor anything reusable is
 /// sent.
-TPRT_API Proof prove(const std::string &token, bool isRankZero,
+TPRT_API Proof prove(const std::string &token, bool isHost,
                      const Nonce &challenge, const Hello &hello);
 
 /// Takes the same time no matter where they differ.

@@ -30,6 +30,7 @@
 #include <exception>
 #include <limits>
 #include <linux/sockios.h>
+#include <netdb.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -52,13 +53,28 @@ Rendezvous::Rendezvous(const Job &job, milliseconds timeout)
   if (job.worldSize == 1)
     return;
   if (job.rank > 0) {
-    peers[0] = std::make_unique<Peer>(joinRankZero(job, timeout));
+    peers[0] = std::make_unique<Peer>(joinRank(job, /*host=*/0, timeout));
     return;
   }
   std::vector<Socket> ranks = admitRanks(job, timeout);
   for (int64_t rank = 1; rank < job.worldSize; ++rank)
     peers[rank] = std::make_unique<Peer>(std::move(ranks[rank]));
   life = std::thread([this] { showLife(); });
+}
+
+std::string Rendezvous::getOwnAddress() const {
+  if (job.rank == 0)
+    return job.address;
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  auto *generic = reinterpret_cast<sockaddr *>(&address);
+  char host[NI_MAXHOST];
+  if (::getsockname(peers[0]->socket.get(), generic, &length) != 0 ||
+      ::getnameinfo(generic, length, host, sizeof(host), nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    throw executionError("rank " + std::to_string(job.rank) +
+                         " can't find its address");
+  return host;
 }
 
 /// Whether all written bytes have reached the other host, or never can.

@@ -23,13 +23,16 @@ namespace tprt {
 /// longer than `timeout` (zero: forever).
 class Rendezvous {
 public:
-  /// Waits until all are connected. Throws like admitRanks and joinRankZero.
+  /// Waits until all are connected. Throws like admitRanks and joinRank.
   Rendezvous(const Job &job, std::chrono::milliseconds timeout);
   ~Rendezvous();
   Rendezvous(const Rendezvous &) = delete;
   Rendezvous &operator=(const Rendezvous &) = delete;
 
   const Job &getJob() const { return job; }
+  /// The address of this host to which its connection with rank 0 belongs; of
+  /// rank 0, that at which it listens.
+  std::string getOwnAddress() const;
 
   /// Returns each rank's contribution, of at most `limit` bytes, by rank.
   std::vector<std::string> exchange(const std::string &mine, uint64_t limit);

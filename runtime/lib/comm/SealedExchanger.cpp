@@ -45,6 +45,9 @@ public:
   size_t start(const Exchange &exchange) override;
   bool test(size_t number) override;
   std::vector<int64_t> getAwaited(size_t number) override;
+  std::string describeStopped() const override {
+    return exchanger->describeStopped();
+  }
   void poll() override { exchanger->poll(); }
   void abort(const std::string &reason) override { exchanger->abort(reason); }
   void setActivity(std::function<std::string()> activity) override {

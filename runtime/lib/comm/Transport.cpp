@@ -30,6 +30,7 @@ public:
   }
   bool test(size_t) override { return true; }
   std::vector<int64_t> getAwaited(size_t) override { return {}; }
+  std::string describeStopped() const override { return ""; }
   void poll() override {}
   void abort(const std::string &reason) override { transport->abort(reason); }
   void setActivity(std::function<std::string()>) override {}

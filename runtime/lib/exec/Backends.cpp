@@ -3,6 +3,7 @@
 
 #include "tprt/Backends.h"
 
+#include "comm/Rendezvous.h"
 #include "tprt/Connection.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 using namespace tprt;
 
 /// Every backend. The folder comm/NAME defines backends::NAME().
-#define TPRT_BACKENDS(BACKEND) BACKEND(local) BACKEND(nccl) BACKEND(mpi)
+#define TPRT_BACKENDS(BACKEND)                                                 \
+  BACKEND(local) BACKEND(nccl) BACKEND(mpi) BACKEND(tcp)
 
 #define TPRT_DECLARE(name) const Backend &name();
 namespace tprt::backends {
@@ -31,12 +33,21 @@ const Backend *tprt::findBackend(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
+static void checkNumProcesses(const Manifest &manifest, const Job &job) {
+  if (job.worldSize != manifest.worldSize)
+    throw inputError("the program has " + std::to_string(manifest.worldSize) +
+                     " ranks, but there are " + std::to_string(job.worldSize) +
+                     " processes");
+}
+
 CommunicatorFactory tprt::makeFactory(const Backend &backend,
                                       Connection *connection) {
   return [&backend, connection](const Manifest &manifest,
                                 const CommunicatorOptions &options) {
     if (std::string missing = backend.explainMissing(); !missing.empty())
       throw inputError(missing);
+    if (connection)
+      checkNumProcesses(manifest, connection->getRendezvous().getJob());
     return backend.makeCommunicators(
         manifest, options, connection ? &connection->getRendezvous() : nullptr);
   };

@@ -101,10 +101,6 @@ static std::vector<std::unique_ptr<Communicator>>
 makeCommunicators(const Manifest &manifest, const CommunicatorOptions &options,
                   Rendezvous *rendezvous) {
   std::shared_ptr<Mpi> mpi = Mpi::get();
-  if (mpi->getWorldSize() != manifest.worldSize)
-    throw inputError("the program has " + std::to_string(manifest.worldSize) +
-                     " ranks, but there are " +
-                     std::to_string(mpi->getWorldSize()) + " processes");
   std::vector<std::unique_ptr<Communicator>> communicators;
   communicators.push_back(std::make_unique<ExchangeCommunicator>(
       manifest, options, std::make_unique<mpi::MpiExchanger>(mpi, *rendezvous),

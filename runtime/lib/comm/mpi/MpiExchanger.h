@@ -28,6 +28,9 @@ public:
   size_t start(const Exchange &exchange) override;
   bool test(size_t number) override;
   std::vector<int64_t> getAwaited(size_t number) override;
+  std::string describeStopped() const override {
+    return rendezvous.describeStopped();
+  }
   void poll() override;
   void abort(const std::string &reason) override;
   void setActivity(std::function<std::string()> describe) override {

@@ -44,11 +44,13 @@ class Jobs:
         self.environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                                 OMPI_MCA_rmaps_base_oversubscribe="1", OPENBLAS_NUM_THREADS="1")
 
+    def get_command(self, ranks, arguments):
+        return [*self.prefix, f"mpirun.{self.name}", *self.options, "-n", ranks, *arguments]
+
     def start(self, ranks, *arguments, cwd, job="", **environment):
         """`job`: a name, for find_rank."""
         environment["TP_TEST_JOB"] = self._identify(job)
-        command = [*self.prefix, f"mpirun.{self.name}", *self.options, "-n", ranks, *arguments]
-        return subprocess.Popen(list(map(str, command)), cwd=self.folder / cwd, text=True, env=dict(self.environment, **environment),
+        return subprocess.Popen(list(map(str, self.get_command(ranks, arguments))), cwd=self.folder / cwd, text=True, env=dict(self.environment, **environment),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def launch(self, ranks, *arguments, cwd, **environment):

@@ -1,9 +1,11 @@
 """Kills, stops and continues ranks and their launcher at random moments, and attacks the port where ranks meet.
 
-usage: ranks.py TRIALS
+usage: ranks.py TRIALS [host]
 
-Runs in a directory of ranks.test: program.tpx and train.tpx over 3 ranks for the fake device, in FAKE_CUDA, and host.tpx
-over 3 ranks that are threads. TP_RANK_TRIALS overrides TRIALS, TP_RANK_SEED the seed. Whatever happens:
+Runs in a directory of ranks.test: program.tpx and train.tpx over 3 ranks for the fake device, in FAKE_CUDA, and
+host-program.tpx and host.tpx, the same for the host; y.npy and host-y.npy, what the programs compute. host: the jobs are of
+the programs for the host, whose ranks are connected by TCP. TP_RANK_TRIALS overrides TRIALS, TP_RANK_SEED the seed. Whatever
+happens:
 
 - a job ends within LIMIT seconds, or goes on where it was only stopped for a while;
 - what it prints names the rank, the signal, and the collective that others are in;
@@ -30,6 +32,8 @@ TIMEOUT = 3  # --timeout
 WORK = pathlib.Path("work")
 ENVIRONMENT = dict(os.environ, LD_LIBRARY_PATH=os.environ["FAKE_CUDA"], OPENBLAS_NUM_THREADS="1",
                    TPRT_FAKE_NCCL_FOLDER=str(WORK.resolve()))
+PROGRAM, TRAINING, EXPECTED = (("host-program.tpx", "host.tpx", "host-y.npy") if "host" in sys.argv
+                               else ("program.tpx", "train.tpx", "y.npy"))
 METRICS, OUTPUT, WEIGHTS = WORK / "metrics.jsonl", WORK / "y.npy", WORK / "out.safetensors"
 
 TRAIN = ["--weights", "w.safetensors", "--data", "x=x.npy", "--data", "target=target.npy", "--steps", "100000000",
@@ -105,7 +109,7 @@ def check_files():
         for path in (WORK / "run").glob("step-????????"):
             subprocess.run(["tp-ckpt", "verify", path], check=True, stdout=subprocess.DEVNULL)
     if OUTPUT.exists():
-        assert OUTPUT.read_bytes() == pathlib.Path("y.npy").read_bytes(), "y.npy isn't whole"
+        assert OUTPUT.read_bytes() == pathlib.Path(EXPECTED).read_bytes(), "y.npy isn't whole"
 
 
 def get_progress():
@@ -124,7 +128,7 @@ class Trial:
     def __init__(self, generator):
         self.generator = generator
         self.trains = generator.random() < 0.6
-        program = "train.tpx" if self.trains else "program.tpx"
+        program = TRAINING if self.trains else PROGRAM
         options = TRAIN if self.trains else [*RUN, "--repeat", "100000000"]
         self.job = Job("-n", str(RANKS), program, "--timeout", str(TIMEOUT), *options)
         self.ranks = self.job.ranks()
@@ -149,7 +153,8 @@ class Trial:
         assert text in printed, f"'{text}' isn't in: {printed}"
         if self.is_running and text:
             assert printed.count(text) + count_repeated(printed, text) >= times, printed
-            assert "collective" in printed and ("of 'up'" in printed or "of 'down'" in printed), printed
+            # On the host, the ranks also wait for each other between steps.
+            assert "host" in sys.argv or "collective" in printed and ("of 'up'" in printed or "of 'down'" in printed), printed
 
     def goes_on(self):
         """Until it is told to end."""
@@ -254,7 +259,7 @@ def try_slow_end():
         while True:
             os.write(write, b" " * 512)
     os.set_blocking(write, True)
-    job = Job("-n", str(RANKS), "train.tpx", *TRAIN, stdout=write)
+    job = Job("-n", str(RANKS), TRAINING, *TRAIN, stdout=write)
     os.close(write)
     while get_progress() == 0:
         assert job.process.poll() is None, job.finish()
@@ -318,7 +323,7 @@ def try_attacks(generator, said):
     port = find_port()
     token = generator.randbytes(20).hex()
     environment = {"TP_WORLD_SIZE": str(RANKS), "TP_PORT": str(port), "TP_TOKEN": token}
-    start = lambda rank: Job("program.tpx", "--timeout", "30", *RUN, TP_RANK=str(rank), **environment)
+    start = lambda rank: Job(PROGRAM, "--timeout", "30", *RUN, TP_RANK=str(rank), **environment)
     jobs, connections = [start(0)], []
     while True:  # until it listens
         with contextlib.suppress(OSError):
