@@ -208,6 +208,8 @@ static std::string describeOthers(ArrayRef<plan::MeshAxis> mesh,
 
 static void print(const plan::PlanFile &file, ArrayRef<Curve> curves,
                   raw_ostream &os) {
+  if (curves.empty())
+    os << "nothing is varied: the mesh has only the dimension of a pipeline\n";
   for (const Curve &curve : curves) {
     os << curve.axis << describeOthers(file.mesh, curve.axis) << ":\n"
        << llvm::formatv("{0,6} {1,6} {2,14} {3,16} {4,22} {5,12}\n", "size",

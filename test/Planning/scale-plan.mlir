@@ -46,6 +46,8 @@
 // RUN: tp-opt model.mlir --tp-scale-plan="plan=pipeline.yaml machine=cpu max-ranks=4" | FileCheck %s --check-prefix=PIPELINE
 // PIPELINE:     {{^}}tp while pp = 2:
 // PIPELINE-NOT: {{^}}pp
+// RUN: tp-opt model.mlir --tp-scale-plan="plan=stages.yaml machine=cpu" | FileCheck %s --check-prefix=STAGES
+// STAGES: nothing is varied: the mesh has only the dimension of a pipeline
 
 // RUN: not tp-opt model.mlir --tp-scale-plan="machine=cpu" 2>&1 | FileCheck %s --check-prefix=NO-PLAN
 // NO-PLAN: error: tp-scale-plan needs the option 'plan'
@@ -82,6 +84,10 @@ mesh_dim: tp
 pipeline: {pp: {split: [down], microbatches: 2}}
 plan:
   up: ColwiseParallel
+
+//--- stages.yaml
+mesh: {pp: 2}
+pipeline: {pp: {split: [down], microbatches: 2}}
 
 //--- train.yaml
 loss: mse
