@@ -95,15 +95,16 @@ function makeRanges({ label, labels, series, format, axis }) {
 }
 
 /** Lines over numbers, which are whole ones on a linear axis. `series`: {label, points: {x, y, text?}, isStepped?, isScattered?}, where y is null in a
- * gap, and isScattered stands for points without a line; the formats are those of x and y. */
-function makeLines({ label, series, formatX, formatY, axisX, axisY, type = "linear", beginAtZero = type === "linear", height = 260 }) {
+ * gap, and isScattered stands for points without a line; the formats are those of x and y. `ticksX`: where the ticks of x are, if not at round numbers. */
+function makeLines({ label, series, formatX, formatY, axisX, axisY, ticksX, type = "linear", beginAtZero = type === "linear", height = 260 }) {
   const isLabeled = value => type === "linear" || /^[125](\.0+)?e/.test(value.toExponential(3));
   const makeScale = (format, text, ticks = {}) => ({ type, grid: {}, ticks: { callback: value => isLabeled(value) ? format(value) : "", ...ticks }, title: { display: true, text } });
   return makeChart({
     label, height, type: "line", interaction: { mode: "nearest", axis: "x", intersect: false },
     data: { datasets: series.map(({ label, points, isStepped, isScattered = false }, i) => ({ label, data: points, stepped: isStepped ? "after" : false, borderWidth: 2,
       showLine: !isScattered, borderDash: [[], [6, 3], [2, 2], [8, 3, 2, 3]][i], pointRadius: isScattered ? 5 : points.length > 60 ? 0 : 3 })) },
-    scales: { x: makeScale(formatX, axisX, { precision: 0 }), y: { ...makeScale(formatY, axisY), beginAtZero } },
+    scales: { x: ticksX ? { ...makeScale(formatX, axisX, { callback: formatX }), afterBuildTicks: scale => { scale.ticks = ticksX.map(value => ({ value })); } }
+      : makeScale(formatX, axisX, { precision: 0 }), y: { ...makeScale(formatY, axisY), beginAtZero } },
     tooltip: ({ dataset, raw }) => `${dataset.label}: ${formatY(raw.y)}${raw.text ? `, ${raw.text}` : ""}`
   });
 }
@@ -119,6 +120,7 @@ function showWithBars(section, title, bars, ...tables) {
 
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => charts.forEach(applyTheme));
 window.addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach(details => { details.open = true; });
   document.documentElement.dataset.theme = "light";
   charts.forEach(applyTheme);
 });

@@ -14,9 +14,9 @@ cd "$(dirname "$0")/.."
 
 packages=(
   build-essential ccache chromium-driver clang-22 clang-format-22 clang-tidy-22 cmake git iproute2 libclang-rt-22-dev
-  libcli11-dev libgtest-dev libicu-dev libmlir-22-dev libmpich-dev libopenblas-dev libopenmpi-dev libzstd-dev lld-22
-  llvm-22-dev llvm-22-tools mlir-22-tools mpich nettle-dev ninja-build nlohmann-json3-dev openmpi-bin python3
-  python3-dev python3-venv zlib1g-dev
+  libcli11-dev libgtest-dev libicu-dev libmlir-22-dev libmpich-dev libopenblas-dev libopenmpi-dev libprotobuf-dev
+  libzstd-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools mpich nettle-dev ninja-build nlohmann-json3-dev
+  openmpi-bin protobuf-compiler python3 python3-dev python3-venv zlib1g-dev
 )
 [ $# = 0 ] || { echo "usage: scripts/setup.sh" >&2; exit 2; }
 

@@ -34,6 +34,10 @@ config.substitutions.append(("%plugin", os.path.join(config.tp_binary_dir, "lib"
 for tool in ("tp-import", "tp-opt", "tp-compile", "tp-run", "tp-ckpt"):
     if os.path.exists(os.path.join(path[0], tool)):
         config.available_features.add(tool)
+# Whether tp-run was built with protobuf, whose compiler reads what tp-run writes.
+if os.path.exists(os.path.join(config.tp_binary_dir, "tools/tp-run/tensorboard")):
+    config.available_features.add("tensorboard")
+    config.substitutions.append(("%protoc", config.protoc))
 # Implementations of MPI, whose plug-ins have been built.
 for name in ("openmpi", "mpich"):
     plugin = os.path.join(config.tp_binary_dir, "lib", f"libtprt-mpi-{name}.so")

@@ -8,5 +8,6 @@ using namespace mlir;
 bool tp::printsAnswer(const Pass &pass) {
   return pass.getArgument() == "tp-print-plan" ||
          pass.getArgument() == "tp-explain" ||
-         pass.getArgument() == "tp-auto-plan";
+         pass.getArgument() == "tp-auto-plan" ||
+         pass.getArgument() == "tp-scale-plan";
 }

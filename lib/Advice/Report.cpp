@@ -64,44 +64,48 @@ struct Report : tp::impl::ReportBase<Report> {
     std::string page;
     if (!html.empty()) {
       PageDetails details;
-      if (failed(read(explanation, "explanation", report, parseExplanation,
-                      details.explanation)) ||
-          failed(read(trace, "trace", report, parseTrace, details.measured)))
-        return failure();
+      for (const auto &[path, detail] : getDetails())
+        if (failed(read(path, detail, report, details)))
+          return failure();
       llvm::raw_string_ostream os(page);
       printReportPage(report, details, os);
-    } else if (!explanation.empty() || !trace.empty()) {
-      return getOperation().emitError(
-          "the " +
-          (explanation.empty() ? "trace '" + trace
-                               : "explanation '" + explanation) +
-          "' is for the page, which needs the option 'html'");
+    } else {
+      for (const auto &[path, detail] : getDetails())
+        if (!path.empty())
+          return getOperation().emitError("the option '")
+                 << detail.name
+                 << "' is for the page, which needs the option 'html'";
     }
     if (llvm::Error error = writeFiles({{file, json}, {html, page}}))
       return getOperation().emitError() << llvm::toString(std::move(error));
     return success();
   }
 
-  /// Reads what the page shows besides the report from the file at `path`,
-  /// unless that is empty. `what` is what errors call it.
-  LogicalResult read(const std::string &path, StringRef what,
-                     const llvm::json::Value &report,
-                     function_ref<llvm::Expected<llvm::json::Value>(
-                         StringRef, const llvm::json::Value &)>
-                         parse,
-                     llvm::json::Value &result) {
+  /// The paths of what the page shows besides the report.
+  SmallVector<std::pair<std::string, PageDetail>> getDetails() const {
+    const std::string paths[] = {explanation, trace, alternatives, scaling};
+    SmallVector<std::pair<std::string, PageDetail>> details;
+    for (const auto &[path, detail] : llvm::zip_equal(paths, kPageDetails))
+      details.emplace_back(path, detail);
+    return details;
+  }
+
+  /// Reads one detail from the file at `path`, unless that is empty.
+  LogicalResult read(const std::string &path, const PageDetail &detail,
+                     const llvm::json::Value &report, PageDetails &details) {
     if (path.empty())
       return success();
     auto text = readInput(path);
     if (!text) {
-      emitInputError(&getContext(), path, what, text.takeError());
+      emitInputError(&getContext(), path, detail.name, text.takeError());
       return failure();
     }
-    auto parsed = parse((*text)->getBuffer(), report);
+    auto parsed = detail.parse((*text)->getBuffer(), report);
     if (!parsed)
-      return getOperation().emitError(what + " '" + path + "': ")
-             << llvm::toString(parsed.takeError());
-    result = std::move(*parsed);
+      return getOperation().emitError()
+             << detail.name << " '" << path
+             << "': " << llvm::toString(parsed.takeError());
+    details.*detail.member = std::move(*parsed);
     return success();
   }
 

@@ -69,22 +69,19 @@ FailureOr<std::string> tp::getReport(ModuleOp module) {
 }
 
 llvm::Expected<std::string>
-tp::getReportPage(StringRef report, StringRef explanation, StringRef trace) {
+tp::getReportPage(StringRef report, const llvm::StringMap<std::string> &texts) {
   llvm::Expected<llvm::json::Value> data = llvm::json::parse(report);
   if (!data)
     return data.takeError();
   PageDetails details;
-  if (!explanation.empty()) {
-    auto parsed = parseExplanation(explanation, *data);
+  for (const PageDetail &detail : kPageDetails) {
+    std::string text = texts.lookup(detail.name);
+    if (text.empty())
+      continue;
+    auto parsed = detail.parse(text, *data);
     if (!parsed)
       return parsed.takeError();
-    details.explanation = std::move(*parsed);
-  }
-  if (!trace.empty()) {
-    auto parsed = parseTrace(trace, *data);
-    if (!parsed)
-      return parsed.takeError();
-    details.measured = std::move(*parsed);
+    details.*detail.member = std::move(*parsed);
   }
   std::string page;
   llvm::raw_string_ostream os(page);

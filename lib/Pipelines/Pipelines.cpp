@@ -62,7 +62,8 @@ void tp::buildParallelizePipeline(OpPassManager &pm,
   if (!options.machine.empty())
     pm.addPass(createPredictMemory());
   pm.addPass(createReport({options.report, options.html, options.explanation,
-                           options.trace, options.machine, options.table}));
+                           options.trace, options.alternatives, options.scaling,
+                           options.machine, options.table}));
 }
 
 void tp::registerDialects(DialectRegistry &registry) {

@@ -154,7 +154,14 @@ AutoPlanPass::tryPlan(const MeshUse &use,
   std::string text = printPlan(use, entries);
   if (!tried.insert(text).second)
     return std::nullopt;
-  FailureOr<PlanCost> cost = predictPlan(getOperation(), text, train, machine);
+  plan::PlanFile file;
+  if (failed(plan::parsePlan(text, "auto-plan", &getContext(), file)))
+    return std::nullopt;
+  FailureOr<PlannedModel> planned =
+      checkPlanFor(getOperation(), std::move(file), train);
+  if (failed(planned))
+    return std::nullopt;
+  FailureOr<PlanCost> cost = predictPlan(std::move(*planned), train, machine);
   if (failed(cost))
     return std::nullopt;
   candidates.push_back({use, std::move(entries), std::move(text), *cost});
@@ -307,12 +314,8 @@ selectDistinct(ArrayRef<const Candidate *> ranked, size_t count) {
 
 LogicalResult AutoPlanPass::run() {
   ModuleOp model = getOperation();
-  for (auto declared : model.getOps<MeshOp>()) {
-    InFlightDiagnostic error =
-        model.emitError("the model has been given a plan before");
-    error.attachNote(declared.getLoc()) << "its mesh is declared here";
-    return error;
-  }
+  if (failed(checkHasNoPlan(model)))
+    return failure();
   if (machine.empty())
     return model.emitError("tp-auto-plan needs the option 'machine'");
   FailureOr<Machine> read = readMachine(machine, &getContext());
@@ -374,13 +377,11 @@ static llvm::json::Object toJSON(const Candidate &candidate) {
         {"name", axis.name}, {"size", axis.size}, {"role", getName(role)}});
   for (const plan::PlanEntry &entry : candidate.entries)
     entries.push_back(toJSON(entry));
-  return llvm::json::Object{{"plan", candidate.text},
-                            {"axes", std::move(axes)},
-                            {"entries", std::move(entries)},
-                            {"seconds", candidate.cost.seconds},
-                            {"memory_bytes", candidate.cost.memoryBytes},
-                            {"bytes_received", candidate.cost.receivedBytes},
-                            {"collectives", candidate.cost.collectives}};
+  llvm::json::Object object = toJSON(candidate.cost);
+  object["plan"] = candidate.text;
+  object["axes"] = std::move(axes);
+  object["entries"] = std::move(entries);
+  return object;
 }
 
 LogicalResult AutoPlanPass::write(ArrayRef<const Candidate *> ranked) {

@@ -35,32 +35,55 @@ static PlanCost readCost(StringRef report) {
   return cost;
 }
 
-FailureOr<PlanCost> planning::predictPlan(ModuleOp model, StringRef plan,
-                                          StringRef train, StringRef machine) {
-  OwningOpRef<ModuleOp> program = model.clone();
-  MLIRContext *context = model.getContext();
+llvm::json::Object planning::toJSON(const PlanCost &cost) {
+  return llvm::json::Object{{"seconds", cost.seconds},
+                            {"memory_bytes", cost.memoryBytes},
+                            {"bytes_received", cost.receivedBytes},
+                            {"collectives", cost.collectives}};
+}
+
+LogicalResult planning::checkHasNoPlan(ModuleOp model) {
+  for (auto declared : model.getOps<MeshOp>()) {
+    InFlightDiagnostic error =
+        model.emitError("the model has been given a plan before");
+    error.attachNote(declared.getLoc()) << "its mesh is declared here";
+    return error;
+  }
+  return success();
+}
+
+FailureOr<PlannedModel>
+planning::checkPlanFor(ModuleOp model, plan::PlanFile file, StringRef train) {
+  PlannedModel planned;
+  planned.program = model.clone();
   if (!train.empty()) { // as tp-parallelize does before it applies a plan
-    PassManager passes(context);
+    PassManager passes(model.getContext());
     passes.addPass(createAddLoss({train.str()}));
-    if (failed(passes.run(*program)))
+    if (failed(passes.run(*planned.program)))
       return failure();
   }
-  plan::CheckedPlan checked;
-  if (failed(plan::parsePlan(plan, "auto-plan", context, checked.file)) ||
-      failed(plan::checkPlan(*program, checked)) ||
-      failed(plan::lintPlan(checked, *program)) ||
-      failed(writePlan(checked, *program)))
+  planned.plan.file = std::move(file);
+  if (failed(plan::checkPlan(*planned.program, planned.plan)) ||
+      failed(plan::lintPlan(planned.plan, *planned.program)))
     return failure();
-  PassManager passes(context);
+  return std::move(planned);
+}
+
+FailureOr<PlanCost> planning::predictPlan(PlannedModel planned, StringRef train,
+                                          StringRef machine) {
+  ModuleOp program = *planned.program;
+  if (failed(writePlan(planned.plan, program)))
+    return failure();
+  PassManager passes(program.getContext());
   ParallelizeOptions options;
   options.train = train.str();
   buildParallelizePipeline(passes, options);
   passes.addPass(createPredictMemory());
   std::string report;
   passes.addPass(createReport(report, machine));
-  if (failed(passes.run(*program)))
+  if (failed(passes.run(program)))
     return failure();
   PlanCost cost = readCost(report);
-  cost.findings = checked.findings.size();
+  cost.findings = planned.plan.findings.size();
   return cost;
 }

@@ -5,6 +5,9 @@
 #define TP_LIB_PLANNING_PLANCOST_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "tp/Plan/Plan.h"
+#include "llvm/Support/JSON.h"
 
 namespace mlir::tp::planning {
 
@@ -16,9 +19,27 @@ struct PlanCost {
   int64_t collectives = 0;   ///< that each rank issues
 };
 
-/// Compiles a copy of `model` with the text `plan` as `tp-parallelize` does, and
-/// predicts a run on `machine`. Fails, with errors, if it can't be compiled.
-FailureOr<PlanCost> predictPlan(ModuleOp model, StringRef plan, StringRef train,
+/// The members of a JSON report that have the predicted cost.
+llvm::json::Object toJSON(const PlanCost &cost);
+
+/// A copy of a model, and a plan for it that isn't applied yet.
+struct PlannedModel {
+  OwningOpRef<ModuleOp> program;
+  plan::CheckedPlan plan;
+};
+
+/// Fails, with an error at its mesh, if `model` has been given a plan before.
+LogicalResult checkHasNoPlan(ModuleOp model);
+
+/// Copies `model`, with the loss of the training file `train` unless that is
+/// empty, and checks `file` against it, by lint, too. Fails, with errors, if the
+/// plan doesn't fit.
+FailureOr<PlannedModel> checkPlanFor(ModuleOp model, plan::PlanFile file,
+                                     StringRef train);
+
+/// Compiles the program as `tp-parallelize` does, and predicts a run on
+/// `machine`. Fails, with errors, if it can't be compiled.
+FailureOr<PlanCost> predictPlan(PlannedModel planned, StringRef train,
                                 StringRef machine);
 
 } // namespace mlir::tp::planning

@@ -162,13 +162,19 @@ void mlir::tp::python::bindPrograms(nb::module_ &module) {
   module.def(
       "report_page",
       [](const std::string &report, const std::string &explanation,
-         const std::string &trace) {
-        auto page = mlir::tp::getReportPage(report, explanation, trace);
+         const std::string &trace, const std::string &alternatives,
+         const std::string &scaling) {
+        auto page =
+            mlir::tp::getReportPage(report, {{"explanation", explanation},
+                                             {"trace", trace},
+                                             {"alternatives", alternatives},
+                                             {"scaling", scaling}});
         if (!page)
           throw InputError(llvm::toString(page.takeError()));
         return *page;
       },
-      "report"_a, "explanation"_a = "", "trace"_a = "", Released());
+      "report"_a, "explanation"_a = "", "trace"_a = "", "alternatives"_a = "",
+      "scaling"_a = "", Released());
   module.def("compile_programs", &compilePrograms, "programs"_a, "path"_a,
              nb::kw_only(), "cpu"_a = "native", "opt_level"_a = 3,
              "target"_a = "");

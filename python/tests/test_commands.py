@@ -239,6 +239,16 @@ class Commands(unittest.TestCase):
             self.assertIn(expected, messages)
         self.assertFalse((self.folder / "page.html").exists())
 
+    def test_other_plans_on_the_page(self):
+        for plan, expected in ((("--plan", "plan.yaml"), ["search", "scale"]), (("--ranks", "2"), ["plan", "scale"])):
+            with self.subTest(plan=plan):
+                _, messages = self.check("report", "mlp.mlir", *plan, "--machine", "cpu", "--html", "page.html", "--compare")
+                self.assertLessEqual(set(expected), set(re.findall("(?m)^(\\w+) ", messages)))
+                page = (self.folder / "page.html").read_text()
+                others, ranks = (json.loads(re.search(f'id="{name}">(.*?)</script>', page)[1]) for name in ("other-plans", "other-ranks"))
+                self.assertEqual(sum(axis["size"] == 2 for axis in others["axes"]), 1)
+                self.assertEqual([point["size"] for point in ranks["curves"][0]["points"]][:2], [1, 2])
+
     def test_a_tool_has_the_lock(self):
         made = steps.Steps(self.folder / "mlp.tp", is_quiet=True)
         with made.lock(), unittest.mock.patch.object(tools, "get_command", lambda _: ["sh", "-c", "sleep 2 >/dev/null 2>&1 &"]):
@@ -390,6 +400,9 @@ class Commands(unittest.TestCase):
                 (("report", "mlp.mlir", *plan, "--html", "./plan.yaml"), "--html 'plan.yaml' is an input of this command"),
                 (("report", "mlp.mlir", *plan, "--html", "x.npy", "--trace", "x.npy"), "--html 'x.npy' is an input of this command"),
                 (("report", "mlp.mlir", *plan, "--trace", "x.npy"), "--trace is shown on the page, which --html FILE writes"),
+                (("report", "mlp.mlir", *plan, "--html", "x.html", "--compare"), "--html FILE and --machine NAME are needed"),
+                (("report", "mlp.mlir", *plan, "--html", "x.html", "--machine", "cpu", "--compare", "--option", "overlap"), "leave --option out"),
+                (("report", "mlp.mlir", *plan, "--option", "scaling=s.json"), "can't set 'scaling': the option --compare of the command"),
                 (("report", "mlp.mlir", *plan, "--option", "trace=t.json"), "can't set 'trace': the option --trace of the command report"),
                 (("plan", "mlp.mlir", "--ranks", 2, "-o", "mlp.mlir"), "--output 'mlp.mlir' is an input of this command"),
                 (("plan", "mlp.mlir", "--ranks", 2, "--weights", "x.npy", "-o", "x.npy"), "--output 'x.npy' is an input of this command"),

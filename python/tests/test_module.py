@@ -298,6 +298,13 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(tp.InputError, "it explains the mesh tp=4, the report is of tp=2"):
             report.html(other)
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch("webbrowser.open") as browser:
+            for name, content, expected in (("trace", b"\xff", "what tp-run writes with --trace: it isn't text"),
+                                            ("alternatives", b"", "what tp-auto-plan writes with 'report': it is empty"),
+                                            ("scaling", b"{}", "this isn't what tp-scale-plan writes with 'report'")):
+                path = pathlib.Path(folder, name)
+                path.write_bytes(content)
+                with self.assertRaisesRegex(tp.InputError, expected):
+                    report.html(**{name: path})
             path = report.show(pathlib.Path(folder, "a report.html"))
             self.assertEqual(path.read_text(encoding="utf-8"), report.html())
             browser.assert_called_once_with(path.as_uri())

@@ -221,9 +221,11 @@ def compile_programs(
     """Compiles several per-rank programs, such as those for several lengths, to one artifact, in which they share their
     parameters. Returns the warnings."""
 
-def report_page(report: str, explanation: str = "", trace: str = "") -> str:
+def report_page(
+    report: str, explanation: str = "", trace: str = "", alternatives: str = "", scaling: str = ""
+) -> str:
     """The page that shows a report, HTML; `explanation`: JSON of tp-explain about the same program, `trace`: JSON of
-    tp-run's trace of it (docs/Report.md).
+    tp-run's trace of it, `alternatives` and `scaling`: JSON of tp-auto-plan and tp-scale-plan (docs/Report.md).
 
     :raises InputError: one of them isn't what the compiler or tp-run writes, or they are of different programs."""
 

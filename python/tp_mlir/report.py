@@ -71,6 +71,21 @@ def _select(kind: type, values: dict[str, Any]) -> Any:
     return kind(**{name: tuple(values[name]) if isinstance(values[name], list) else values[name] for name in names})
 
 
+def _read_detail(path: str | os.PathLike[str] | None, writer: str) -> str:
+    """What else a page shows: the text of the file at `path`, which isn't empty; without a path, "". `writer` is what writes it.
+
+    :raises InputError: it isn't text, or is empty."""
+    if path is None:
+        return ""
+    try:
+        text = pathlib.Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"this isn't what {writer}: it isn't text") from error
+    if not text:
+        raise InputError(f"this isn't what {writer}: it is empty")
+    return text
+
+
 @dataclasses.dataclass(frozen=True)
 class Report:
     """What the ranks of a program exchange and hold (docs/Report.md)."""
@@ -123,24 +138,25 @@ class Report:
         import pandas
         return pandas.DataFrame([dataclasses.asdict(item) for item in getattr(self, what)])
 
-    def html(self, explanation: Explanation | None = None, trace: str | os.PathLike[str] | None = None) -> str:
+    def html(self, explanation: Explanation | None = None, trace: str | os.PathLike[str] | None = None,
+             alternatives: str | os.PathLike[str] | None = None, scaling: str | os.PathLike[str] | None = None) -> str:
         """A page for people, which is one file and loads nothing (docs/Report.md). With an explanation of the same program it shows
         the graph of its layers, and says with each collective why it is there, and which edits of the plan remove it. With the path
-        of a trace that tp-run has written, it shows what ranks did beside what is predicted."""
+        of a trace that tp-run has written, it shows what ranks did beside what is predicted. With the paths of JSON that tp-auto-plan
+        and tp-scale-plan have written, it shows what other plans cost, and what this one costs on other numbers of ranks.
+
+        :raises InputError: one of them isn't what these tools write, or is of another program."""
         if explanation is not None and not isinstance(explanation, Explanation):
             raise InputError(f"explanation is an Explanation, as ParallelModule.explain() returns it; found {explanation!r}")
-        try:
-            measured = pathlib.Path(trace).read_text(encoding="utf-8") if trace is not None else ""
-        except UnicodeDecodeError as error:
-            raise InputError("this isn't what tp-run writes with --trace: it isn't text") from error
-        if trace is not None and not measured:
-            raise InputError("this isn't what tp-run writes with --trace: it is empty")
-        return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "", measured)
+        details = [_read_detail(path, writer) for path, writer in ((trace, "tp-run writes with --trace"),
+            (alternatives, "tp-auto-plan writes with 'report'"), (scaling, "tp-scale-plan writes with 'report'"))]
+        return _native.report_page(json.dumps(self.json), json.dumps(explanation.json) if explanation else "", *details)
 
     def show(self, path: str | os.PathLike[str] | None = None, explanation: Explanation | None = None,
-             trace: str | os.PathLike[str] | None = None) -> pathlib.Path:
+             trace: str | os.PathLike[str] | None = None, alternatives: str | os.PathLike[str] | None = None,
+             scaling: str | os.PathLike[str] | None = None) -> pathlib.Path:
         """Writes the page to `path`, or else to a new temporary file, and opens it in the web browser. Returns the path."""
-        page = self.html(explanation, trace)
+        page = self.html(explanation, trace, alternatives, scaling)
         if path is None:
             file, path = tempfile.mkstemp(prefix="tp-mlir-report-", suffix=".html")
             os.close(file)

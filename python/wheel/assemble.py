@@ -26,6 +26,7 @@ LICENSES = {
     "Zstandard": "/usr/share/doc/libzstd-dev/copyright",
     "JSON for Modern C++": "/usr/share/doc/nlohmann-json3-dev/copyright",
     "CLI11": "/usr/share/doc/libcli11-dev/copyright",
+    "Protocol Buffers": "/usr/share/doc/libprotobuf-dev/copyright",
 }
 
 
@@ -90,7 +91,8 @@ class Wheel:
                 shutil.copyfile(file, target)
         project = HERE.parents[1]
         licenses = {**LICENSES, "tp-mlir": project / "LICENSE", "Chart.js": project / "third_party/Chart.js/LICENSE",
-                    "dagre": project / "third_party/dagre/LICENSE", "nanobind": self.options.nanobind_license}
+                    "dagre": project / "third_party/dagre/LICENSE", "TensorBoard": project / "third_party/tensorboard/LICENSE",
+                    "nanobind": self.options.nanobind_license}
         for name, path in licenses.items():
             target = self.root / "licenses" / f"{name.replace(' ', '-')}.txt"
             target.parent.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@
 // DATA: report of mesh tp=2, 1 collective of '</script><script>alert(1)</script>'
 // DATA: no explanation
 // It has all of its parts, and refers to no other file.
-// RUN: not grep -E '@(STYLE|SCRIPTS|CHART|CHART_LICENSE|GRAPH|GRAPH_LICENSE|MEASURED)@|(src|href)="[^#]' %t.html
+// RUN: not grep -E '@(STYLE|SCRIPTS|CHART|CHART_LICENSE|GRAPH|GRAPH_LICENSE|MEASURED|ALTERNATIVES|SCALING)@|(src|href)="[^#]' %t.html
 
 // RUN: tp-compile %s --html=%t.compiled.html -o %t.tpx && %python %S/Inputs/page_data.py %t.compiled.html | FileCheck %s --check-prefix=DATA
 
@@ -21,7 +21,7 @@
 // Errors, after which there is no page and no report.
 // RUN: rm -f %t.html %t.json
 // RUN: not tp-opt %s --tp-report="explanation=%t.explained" -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-PAGE
-// NO-PAGE: error: the explanation '{{.*}}.explained' is for the page, which needs the option 'html'
+// NO-PAGE: error: the option 'explanation' is for the page, which needs the option 'html'
 // RUN: sed 's/"size": 2/"size": 4/' %t.explained > %t.other
 // RUN: not tp-opt %s --tp-report="file=%t.json html=%t.html explanation=%t.other" -o /dev/null 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: explanation '{{.*}}.other': it explains the mesh tp=4, the report is of tp=2

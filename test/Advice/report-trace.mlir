@@ -12,7 +12,7 @@
 // OVERLAP-SAME: "overlapped": [{"arrival": 3e-06, "end": 8e-06, "id": 0, "start": 5e-06}]
 
 // RUN: not tp-opt program.mlir --tp-report="trace=trace.json" 2>&1 | FileCheck %s --check-prefix=NO-PAGE
-// NO-PAGE: error: the trace 'trace.json' is for the page, which needs the option 'html'
+// NO-PAGE: error: the option 'trace' is for the page, which needs the option 'html'
 // RUN: sed 's/"pid": 1/"pid": 4/' trace.json > ranks.json
 // RUN: not tp-opt program.mlir --tp-report="html=none.html trace=ranks.json" 2>&1 | FileCheck %s --check-prefix=RANKS
 // RANKS: error: trace 'ranks.json': it has the rank 4; the report is of 2 ranks

@@ -46,6 +46,21 @@ func.func @main(%x: tensor<4x6xf32> {{tp.name = "x"}}) -> tensor<4x6xf32> {{
 }}
 """
 
+# The pictures' model has the sizes of Llama 2 7B. Its weights have no values.
+LARGE = model.Config(dim=4096, n_layers=32, n_heads=32, n_kv_heads=32, hidden_dim=11008, vocab_size=32000, max_seq_len=128)
+LARGE_BATCH = 1024
+LARGE_PLAN = """mesh: {dp: 2, tp: 4}
+data_parallel: {dp: ddp}
+mesh_dim: tp
+plan:
+  tok_embeddings: {style: RowwiseParallel, input_layouts: Replicate}
+  layers.*.attention.w[qkv]: ColwiseParallel
+  layers.*.attention.wo: RowwiseParallel
+  layers.*.feed_forward.w[13]: ColwiseParallel
+  layers.*.feed_forward.w2: RowwiseParallel
+  output: ColwiseParallel
+"""
+
 # Two stages, with values that pass between them.
 PIPELINE = "mesh: {pp: 2}\npipeline: {pp: {split: [layers.1], microbatches: 2}}\n"
 
@@ -75,7 +90,10 @@ def write_pages(options):
 
     explain = "--tp-explain=plan=plan.yaml format=json file=explanation.json"
     shard = "--tp-parallelize=plan=plan.yaml machine=h100-nvlink "
-    opt(import_llama(options, CONFIG.n_layers), explain, shard + "report=llama.json html=llama.html explanation=explanation.json")
+    compared = f"--tp-auto-plan=ranks={RANKS} machine=h100-nvlink file=others.yaml report=others.json"
+    scaled = "--tp-scale-plan=plan=plan.yaml machine=h100-nvlink report=scaling.json"
+    opt(import_llama(options, CONFIG.n_layers), explain, compared, scaled,
+        shard + "report=llama.json html=llama.html explanation=explanation.json alternatives=others.json scaling=scaling.json")
     opt("llama-2.mlir", "--tp-parallelize=plan=plan.yaml html=plain.html")
     (options.out / "pipeline.yaml").write_text(PIPELINE)
     opt("llama-2.mlir", "--tp-parallelize=plan=pipeline.yaml machine=cpu report=pipeline.json html=pipeline.html")
@@ -97,7 +115,7 @@ class Page(browser.PageTest):
         """Opens all of the tree and all collectives."""
         while closed := self.find_all('[role=treeitem][aria-expanded="false"] > .row'):
             closed[0].click()
-        for button in self.find_all("#collectives button"):
+        for button in self.find_all("#collectives button, summary"):
             button.click()
 
     def read(self, name):
@@ -106,7 +124,7 @@ class Page(browser.PageTest):
     def test_sections(self):
         self.open("llama.html")
         titles = ["Overview", "Parameters", "Inputs and outputs", "Collectives", "Graph of a layer", "Bytes by mesh dimension", "Predicted time",
-                  "Timeline", "Memory"]
+                  "Timeline", "Memory", "Other plans", "Numbers of ranks"]
         self.assertEqual([heading.text for heading in self.find_all("main h2")], titles)
         links = self.find_all("nav a")
         self.assertEqual([link.text for link in links], titles)
@@ -377,6 +395,46 @@ class Page(browser.PageTest):
         for value in arena["peak"]["values"]:
             self.assertIn(value["fqn"] or "(no module)", table)
 
+    def test_other_plans(self):
+        report, others = self.read("llama.json"), self.read("others.json")
+        self.open("llama.html")
+        rows = self.get_rows("#alternatives")
+        plans = [others, *others["alternatives"]]
+        self.assertEqual(len(rows), 1 + len(plans))
+        received = sum(members["count"] * rank["bytes_received"] for members, rank in zip(report["rank_classes"], report["prediction"]["by_class"]))
+        self.assertEqual(self.driver.execute_script("return getOwnCost()"), {
+            "seconds": report["prediction"]["seconds"], "memory_bytes": max(rank["memory"]["total"] for rank in report["prediction"]["by_class"]),
+            "bytes_received": received, "collectives": len(report["collectives"])})
+        self.assertEqual(rows[0][0], "this plan")
+        for row, plan in zip(rows[1:], plans):
+            self.assertIn(", ".join(f"{axis['name']}={axis['size']} {axis['role']}" for axis in plan["axes"]), row[0])
+            self.assertAlmostEqual(float(row[2].rstrip("×")), plan["seconds"] / report["prediction"]["seconds"], delta=0.01)
+            self.assertEqual(row[-1], f"{plan['collectives']:,}")
+        # The text of a plan opens by keyboard.
+        self.driver.execute_script("arguments[0].focus()", self.find("#alternatives summary"))
+        self.press(Keys.ENTER)
+        self.assertEqual(self.find("#alternatives pre").text.strip(), others["plan"].strip())
+
+    def test_numbers_of_ranks(self):
+        scaling = self.read("scaling.json")
+        self.open("llama.html")
+        (curve,) = scaling["curves"]
+        rows = self.get_rows("#scaling")
+        self.assertEqual([int(row[1]) for row in rows], [point["ranks"] for point in curve["points"]])
+        self.assertEqual([row[0] for row in rows], [f"{point['size']}" + " (this plan)" * (point["size"] == RANKS) for point in curve["points"]])
+        self.assertEqual(rows[0][-1], "100 %")
+        text = self.find("#scaling").text
+        # What can't be split evenly is listed with the reason.
+        left_out = {item["size"] for item in curve["left_out"]}
+        self.assertEqual(left_out | {point["size"] for point in curve["points"]}, {2**i for i in range(13)})
+        listed = "".join(item.text for item in self.find_all("#scaling li"))
+        self.assertLessEqual(left_out, {int(number) for number in re.findall(r"\d+", listed)})
+        self.assertIn("not divisible by mesh dimension 'tp'", text)
+        # Each chart has a point for each size.
+        points = self.driver.execute_script("return charts.filter(chart => document.getElementById('scaling').contains(chart.canvas))"
+                                            ".map(chart => chart.data.datasets.map(set => set.data.map(({ x, y }) => [x, y])))")
+        self.assertEqual(points, [[[[point["ranks"], point[key]] for point in curve["points"]]] for key in ("seconds", "memory_bytes")])
+
     def test_names_and_headings(self):
         """What a screen reader says."""
         self.open("llama.html")
@@ -387,7 +445,7 @@ class Page(browser.PageTest):
         self.assertTrue(all(next - level <= 1 for level, next in zip(levels, levels[1:])), levels)
         for landmark in ("header", "nav", "main"):
             self.assertEqual(len(self.find_all(f"body {landmark}")), 1)
-        elements = self.find_all("a, button, input, [role=tree], [role=treeitem], [role=img], section")
+        elements = self.find_all("a, button, input, summary, [role=tree], [role=treeitem], [role=img], section")
         self.assertGreater(len(elements), 40)
         for element in elements:
             self.assertTrue(element.accessible_name, element.get_attribute("outerHTML")[:200])
@@ -453,20 +511,21 @@ class Page(browser.PageTest):
                   const [r, g, b] = context.getImageData(0, 0, 1, 1).data;
                   return `rgb(${r}, ${g}, ${b})`;
                 })];""")
-            self.assertEqual(bars[1], 5 * [bars[0]], theme)
+            self.assertEqual(bars[1], 8 * [bars[0]], theme)
 
     def test_print(self):
         self.open("llama.html", "dark")
         self.driver.execute_script("""
             addEventListener("beforeprint", () => window.printed = {
               closed: document.querySelectorAll('[aria-expanded="false"]').length,
+              folded: document.querySelectorAll("details:not([open])").length,
               hidden: document.querySelectorAll(".detail[hidden]").length,
               items: document.querySelectorAll('[role="treeitem"]').length,
               page: getComputedStyle(document.body).backgroundColor });""")
         pdf = base64.b64decode(self.driver.print_page())
         self.assertTrue(pdf.startswith(b"%PDF") and len(pdf) > 20_000)
         printed = self.driver.execute_script("return window.printed")
-        self.assertEqual((printed["closed"], printed["hidden"], printed["page"]), (0, 0, "rgb(255, 255, 255)"))
+        self.assertEqual((printed["closed"], printed["folded"], printed["hidden"], printed["page"]), (0, 0, 0, "rgb(255, 255, 255)"))
         self.assertGreater(printed["items"], 20)
         self.assertNotEqual(self.find("body").value_of_css_property("background-color"), "rgba(255, 255, 255, 1)")
 
@@ -522,26 +581,44 @@ class Page(browser.PageTest):
         self.assertIn(f"layers.[0–{LAYERS - 1}]: ", Select(self.find("#layer")).first_selected_option.text)
 
 
+def write_large_page(options):
+    """The page of which most pictures are."""
+    with torch.device("meta"):
+        program = torch.export.export(model.Llama(LARGE).eval(), (torch.zeros(LARGE_BATCH, LARGE.max_seq_len, dtype=torch.long),))
+    torch.export.save(program, options.out / "large.pt2")
+    run(options.bin / "tp-import", options.out / "large.pt2", "-o", options.out / "large.mlir")
+    (options.out / "large.yaml").write_text(LARGE_PLAN)
+    machine = "machine=h100-nvlink"
+    subprocess.run([options.bin / "tp-opt", "large.mlir", "--tp-explain=plan=large.yaml format=json file=large.json",
+                    f"--tp-auto-plan=ranks=8 {machine} file=others.yaml report=large-others.json",
+                    f"--tp-scale-plan=plan=large.yaml {machine} report=large-scaling.json",
+                    f"--tp-parallelize=plan=large.yaml {machine} html=large.html explanation=large.json alternatives=large-others.json "
+                    "scaling=large-scaling.json", "-o", "/dev/null"], check=True, cwd=options.out)
+
+
 def update_screenshots():
     """Writes docs/figures/report-*.png."""
+    write_large_page(Page.options)
     Page.setUpClass()
     page = Page()
     page.setUp()
-    page.open("llama.html")
-    page.find("#search").send_keys("attention")
+    page.open("large.html")
+    page.find("#search").send_keys("layers.0.attention")
     page.find_all("[role=treeitem] .placement")[-1].click()
     page.take("#parameters", "report-parameters.png")
     page.find_all("#collectives button")[0].click()
     page.take("#collectives", "report-collectives.png", height=860)
-    page.choose_layer(f"layers.[0–{CONFIG.n_layers - 1}].feed_forward: ")
+    page.choose_layer(f"layers.[0–{LARGE.n_layers - 1}].feed_forward: ")
     move = page.find_all("#layer-graph .moves")[0]
     page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", move)
     move.click()
     page.take("#graph", "report-graph.png", height=1100)
     page.take("#memory", "report-memory.png", height=900)
+    page.take("#alternatives", "report-plans.png", height=1500)
+    page.take("#scaling", "report-ranks.png", height=1300)
     page.open("measured.html")
     page.take("#timeline", "report-timeline.png", height=640)
-    page.open("llama.html", "dark")
+    page.open("large.html", "dark")
     page.take("#time", "report-time.png", height=820)
     Page.doClassCleanups()
 

@@ -171,7 +171,8 @@ int main(int argc, char **argv) {
     PassManager pm(&context);
     pm.addPass(createPredictMemory({/*onDevice=*/!target.empty()}));
     pm.addPass(createReport({report, page, /*explanation=*/"", /*trace=*/"",
-                             machine, /*table=*/!machine.empty()}));
+                             /*alternatives=*/"", /*scaling=*/"", machine,
+                             /*table=*/!machine.empty()}));
     if (failed(pm.run(programs.front().module)))
       return 1;
   }

@@ -38,7 +38,8 @@ struct TrainingArguments {
   uint64_t seed = 0;
   bool noShuffle = false, resetData = false, allowNonfinite = false;
   int64_t logEvery = 0;
-  std::string checkpointDirectory, resume = "auto", metrics, lossCurve, html;
+  std::string checkpointDirectory, resume = "auto", metrics, lossCurve, html,
+                                   tensorboard;
   int64_t checkpointEvery = 0, checkpointKeep = 0;
   bool checkpointAsync = false;
   int64_t checkReplicasEvery = 0; ///< 0: never

@@ -6,6 +6,7 @@
 #include "../Usage.h"
 #include "Cache.h"
 #include "Communication.h"
+#include "EventFile.h"
 #include "Progress.h"
 #include "tprt/File.h"
 #include "tprt/Metrics.h"
@@ -131,13 +132,18 @@ void declareTrainingOptions(CLI::App &app, TrainingArguments &arguments) {
                      "and speed on a page for a web browser, which is written "
                      "anew about once a second")
           ->type_name("PATH");
+  CLI::Option *tensorboard =
+      app.add_option("--tensorboard", arguments.tensorboard,
+                     "write loss, learning rate, gradient norm and speed of "
+                     "each step to an event file in DIR, for TensorBoard")
+          ->type_name("DIR");
   CLI::Option *nonfinite =
       app.add_flag("--allow-nonfinite", arguments.allowNonfinite,
                    "go on when the loss is NaN or infinite");
   for (CLI::Option *option :
        {data, tokenType, tokenInputs, seed, noShuffle, directory, every, keep,
         async, replicas, restart, resume, resetData, metrics, log, curve, html,
-        nonfinite})
+        tensorboard, nonfinite})
     option->needs(steps)->group(group);
   steps->group(group);
   for (const char *other :
@@ -295,6 +301,12 @@ static void checkTrainingOutputs(const Options &options) {
     for (const std::string &path : paths)
       checkOutsideCheckpoints(path, options.training.checkpointDirectory);
   checkOutputs(paths);
+  if (const std::string &directory = options.training.tensorboard;
+      !directory.empty()) {
+    EventFile::checkDirectory(directory);
+    if (!options.training.checkpointDirectory.empty())
+      checkOutsideCheckpoints(directory, options.training.checkpointDirectory);
+  }
   if (!options.training.html.empty())
     TrainingPage::checkPath(options.training.html);
 }
@@ -315,6 +327,8 @@ public:
       for (const StepReport &report : metrics->getHistory())
         keep(report);
     }
+    if (!arguments.tensorboard.empty())
+      events.emplace(arguments.tensorboard, start);
     progress.emplace(arguments.steps, tokens, arguments.logEvery,
                      getTextStream(options));
   }
@@ -325,6 +339,8 @@ public:
     keep(report);
     if (metrics)
       metrics->write(report, tokens);
+    if (events)
+      events->write(report, tokens);
     if (page)
       page->update();
     progress->show(report);
@@ -373,6 +389,7 @@ private:
   const std::optional<int64_t> tokens; ///< per example
   const int64_t unitsPerStep;
   std::optional<MetricsFile> metrics;
+  std::optional<EventFile> events;
   std::optional<TrainingPage> page;
   std::optional<Progress> progress;
   LossHistory losses;

@@ -100,7 +100,9 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
       --tp-parallelize="plan=plan.yaml html=report.html explanation=explanation.json" -o ranks.mlir
     ```
 
-    With `trace`, it also has what ranks did in a run, as `tp-run --trace` has written it.
+    With `trace`, it also has what ranks did in a run, as `tp-run --trace` has written it. With
+    `alternatives` and `scaling`, it has what other plans cost, and what this one costs on other
+    numbers of ranks, as `tp-auto-plan` and `tp-scale-plan` have written it to their `report`.
 
     The program isn't changed.
 
@@ -114,10 +116,11 @@ def Report : Pass<"tp-report", "::mlir::ModuleOp"> {
     ```
 
     Warns if a rank needs more memory than a device of the machine has. Fails if the machine's name
-    or description is wrong, if a table is asked for without a machine, or an explanation or a trace
-    without a page, or if one of these is of another program.
+    or description is wrong, if a table is asked for without a machine, or an explanation, a trace,
+    alternatives or scaling without a page, or if one of these is of another program.
   }];
-  let options = [ReportOption<"file">, ReportPage, ReportExplanation, ReportTrace, Machine, Table];
+  let options = [ReportOption<"file">, ReportPage, ReportExplanation, ReportTrace,
+                 ReportAlternatives, ReportScaling, Machine, Table];
 }
 
 def PrintShardingRules : Pass<"tp-print-sharding-rules"> {

@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tp/Target/Artifact/ArtifactWriter.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -35,10 +36,11 @@ LogicalResult runPipeline(ModuleOp module, StringRef pipeline);
 /// The report of a per-rank program as JSON (docs/Report.md).
 FailureOr<std::string> getReport(ModuleOp module);
 
-/// The page that shows a report in JSON, and an explanation and a trace in JSON
-/// unless they are empty.
+/// The page that shows a report in JSON, and what else is in JSON: `details`, by
+/// the names of kPageDetails (tp/Advice/Page/ReportPage.h). Empty texts are left
+/// out.
 llvm::Expected<std::string>
-getReportPage(StringRef report, StringRef explanation, StringRef trace);
+getReportPage(StringRef report, const llvm::StringMap<std::string> &details);
 
 /// Compiles copies of `programs`, at least one, in the first one's context, and
 /// writes the artifact to the file `path`, either all of it or nothing. Warnings

@@ -46,6 +46,8 @@ def Parallelize : PassBase<"tp-parallelize", ""> {
     ReportPage,
     ReportExplanation,
     ReportTrace,
+    ReportAlternatives,
+    ReportScaling,
     Machine,
     Table,
     OneShot,

@@ -47,4 +47,36 @@ def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
 }
 
+def ScalePlan : Pass<"tp-scale-plan", "::mlir::ModuleOp"> {
+  let summary = "Predict what a plan costs on other numbers of ranks";
+  let description = [{
+    Gives one dimension of the plan's mesh after the other the sizes 1, 2, 4, … while the others keep
+    theirs, and predicts each of these plans on a machine (docs/Prediction.md): the time, the memory
+    of a rank, and the bytes that ranks receive. The model and its inputs stay the same, so this is
+    strong scaling. Prints a table to the standard output, or writes JSON to `report`, which the page
+    of `tp-report` takes as `scaling`. The program isn't changed. If this is the only pass, `tp-opt`
+    prints the program only with `-o`:
+
+    ```sh
+    tp-opt model.mlir --tp-scale-plan="plan=plan.yaml machine=h100-nvlink"
+    ```
+
+    A size is left out, with the reason, if the plan would split something unevenly over it, or if
+    the plan doesn't fit the model there. The dimension of a pipeline isn't varied, because its size is
+    the number of stages that the plan names.
+
+    Fails if the plan can't be applied to the model, if the module already has a `tp.mesh`, or if the
+    plan lists the ranks of its mesh.
+  }];
+  let options = [
+    RequiredPlan,
+    Machine,
+    Train,
+    Option<"maxRanks", "max-ranks", "int64_t", "4096",
+           "The largest number of ranks, all dimensions together; default 4096">,
+    ReportOption<"report">,
+  ];
+  let dependentDialects = ["::mlir::tp::TPDialect", "::mlir::nn::NNDialect"];
+}
+
 #endif // TP_PLANNING_PASSES_TD

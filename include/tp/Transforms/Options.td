@@ -83,6 +83,14 @@ def ReportTrace : Option<"trace", "trace", "std::string", "",
     "Path of a trace that tp-run has written of the same program, for the page to show beside the "
     "prediction">;
 
+def ReportAlternatives : Option<"alternatives", "alternatives", "std::string", "",
+    "Path of the JSON that tp-auto-plan has written about the same model and machine, for the page "
+    "to show beside the plan">;
+
+def ReportScaling : Option<"scaling", "scaling", "std::string", "",
+    "Path of the JSON that tp-scale-plan has written about the same plan and machine, for the page "
+    "to show">;
+
 def Machine : Option<"machine", "machine", "std::string", "",
     "Machine to predict a run on (docs/Prediction.md): name of a preset, or path of a "
     "description; without one, the module's dlti.target_system_spec, if any">;

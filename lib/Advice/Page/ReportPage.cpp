@@ -37,6 +37,8 @@ void tp::printReportPage(const llvm::json::Value &report,
   fill("@REPORT@", report);
   fill("@EXPLANATION@", details.explanation);
   fill("@MEASURED@", details.measured);
+  fill("@ALTERNATIVES@", details.alternatives);
+  fill("@SCALING@", details.scaling);
   os << rest;
 }
 

@@ -6,6 +6,10 @@ const report = JSON.parse(document.getElementById("report").textContent);
 const explanation = JSON.parse(document.getElementById("explanation").textContent);
 /** What ranks did in a run, of the ranks that stand for their class, or null. ReportPage.h describes it. */
 const measured = JSON.parse(document.getElementById("measured").textContent);
+/** What tp-auto-plan found for as many ranks, or null (docs/AutoPlan.md). */
+const alternatives = JSON.parse(document.getElementById("other-plans").textContent);
+/** What tp-scale-plan says about other numbers of ranks, or null (docs/Prediction.md). */
+const scaling = JSON.parse(document.getElementById("other-ranks").textContent);
 const prediction = report.prediction;
 const axes = report.mesh.axes;
 

@@ -152,4 +152,6 @@ showTime();
 showTimeline();
 showMemory();
 showArena();
+showAlternatives();
+showScaling();
 showLinks();

@@ -68,14 +68,19 @@ def _report(build: Build, options: argparse.Namespace, rest: list[str]) -> int:
     from ..report import Explanation, Report
     if options.trace and not options.html:
         raise UsageError("--trace is shown on the page, which --html FILE writes")
+    if options.compare and not (options.html and options.machine):
+        raise UsageError("--compare is shown on the page, by predicted costs: --html FILE and --machine NAME are needed")
+    if options.compare and options.option:
+        raise UsageError("--compare predicts plans without further options of tp-parallelize; leave --option out")
     with build.lock():
         build.shard()
         text = build.get_path("report.json").read_text(encoding="utf-8", errors="surrogateescape")
         explained = build.explain().read_text(encoding="utf-8", errors="surrogateescape") if options.html and build.is_explained else None
+        compared = {"alternatives": build.find_alternatives(), "scaling": build.scale()} if options.compare else {}
     report = Report.parse(text)
     if options.html:
         try:
-            page = report.html(Explanation("", json.loads(explained)) if explained else None, options.trace)
+            page = report.html(Explanation("", json.loads(explained)) if explained else None, options.trace, **compared)
         except InputError as error:
             if options.trace:  # the other inputs are the command's own
                 raise InputError(f"'{options.trace}': {error}") from error
@@ -120,6 +125,9 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", type=read_path, metavar="FILE",
                         help="show on the page what the ranks did in a run, by what the command run wrote with --trace; with --machine, "
                         "beside what is predicted")
+    parser.add_argument("--compare", action="store_true",
+                        help="show on the page other plans for as many ranks, and what the plan costs on other numbers of ranks, as predicted for "
+                        "--machine")
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:

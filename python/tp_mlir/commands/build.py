@@ -21,6 +21,7 @@ from .steps import Steps, is_any
 _TYPES = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int16": "i16", "int8": "i8",
           "uint8": "ui8", "bool": "i1"}
 _MAX_RANKS = 4096  # tp-auto-plan's
+_ALTERNATIVES = "alternatives.json"  # of plans for the same ranks
 # What the commands have in place of options of tp-parallelize.
 _OWN_OPTIONS = {
     "plan": "--plan gives it",
@@ -30,6 +31,8 @@ _OWN_OPTIONS = {
     "html": "the option --html of the command report writes it",
     "explanation": "the option --html of the command report takes it",
     "trace": "the option --trace of the command report takes it",
+    "alternatives": "the option --compare of the command report makes them",
+    "scaling": "the option --compare of the command report makes it",
 }
 
 
@@ -229,15 +232,15 @@ class Build:
             return plan
         target = self.get_path("plan.yaml")
         values: dict[str, object] = {"mesh": options.mesh} if options.mesh else {"ranks": options.ranks}
-        values |= {"machine": options.machine or "cpu", "file": target}
+        values |= {"machine": options.machine or "cpu", "file": target, "report": self.get_path(_ALTERNATIVES)}
         reads = [model := self.import_model(), *filter(None, [self.machine_file])]
         if options.memory_limit:
             values["memory-limit"] = read_bytes(options.memory_limit)
         if options.training:
             values["train"] = options.training
             reads.append(options.training)
-        self._steps.run("plan", "tp-opt", [str(model), f"--tp-auto-plan={join(values)}", "-o", "/dev/null"], reads=reads, writes=[target],
-                         what=f"the fastest plan for {values['machine']}")
+        self._steps.run("plan", "tp-opt", [str(model), f"--tp-auto-plan={join(values)}", "-o", "/dev/null"], reads=reads,
+                         writes=[target, self.get_path(_ALTERNATIVES)], what=f"the fastest plan for {values['machine']}")
         return target
 
     @property
@@ -272,6 +275,34 @@ class Build:
         self._steps.run("explain", "tp-opt", [str(model), f"--tp-explain={join(values)}", "-o", "/dev/null"], reads=[model, plan],
                          writes=[target], what="the collectives, and edits that remove them", has_same_warnings=True)
         return target
+
+    def find_alternatives(self) -> pathlib.Path:
+        """What tp-auto-plan says about plans for as many ranks, JSON."""
+        options, target = self._options, self.get_path(_ALTERNATIVES)
+        if not options.plan:
+            self.find_plan()
+            return target
+        model, others, report = self.import_model(), self.get_path("others.yaml"), self.shard().with_name("report.json")
+        ranks = json.loads(report.read_text(encoding="utf-8", errors="surrogateescape"))["mesh"]["ranks"]
+        self._compare("search", "tp-auto-plan", {"ranks": ranks, "file": others}, [model], [others, target], f"other plans for {ranks} ranks")
+        return target
+
+    def scale(self) -> pathlib.Path:
+        """What tp-scale-plan says about other numbers of ranks, JSON."""
+        plan, model, target = self.find_plan(), self.import_model(), self.get_path("scaling.json")
+        self._compare("scale", "tp-scale-plan", {"plan": plan}, [model, plan], [target], "the plan on other numbers of ranks")
+        return target
+
+    def _compare(self, step: str, name: str, values: dict[str, object], reads: list[pathlib.Path], writes: list[pathlib.Path],
+                 what: str) -> None:
+        """Runs the pass `name`, whose report is the last one of `writes`."""
+        options = self._options
+        values = {**values, "machine": options.machine, "report": writes[-1]}
+        reads = [*reads, *filter(None, [self.machine_file])]
+        if options.training:
+            values["train"] = options.training
+            reads.append(options.training)
+        self._steps.run(step, "tp-opt", [str(reads[0]), f"--{name}={join(values)}", "-o", "/dev/null"], reads=reads, writes=writes, what=what)
 
     def compile(self) -> pathlib.Path:
         """The artifact."""

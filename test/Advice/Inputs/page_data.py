@@ -40,7 +40,7 @@ if sys.argv[2:]:
     found = functools.reduce(operator.getitem, keys, data[name])
     assert found == expected, f"'{name}' isn't what {path} has, but {found}"
     sys.exit()
-assert set(data) == {"report", "explanation", "measured"}, f"the page has {set(data)}"
+assert set(data) == {"report", "explanation", "measured", "other-plans", "other-ranks"}, f"the page has {set(data)}"
 report, explanation, measured = data["report"], data["explanation"], data["measured"]
 mesh = ", ".join(f"{axis['name']}={axis['size']}" for axis in report["mesh"]["axes"])
 print(f"report of mesh {mesh}, {len(report['collectives'])} collective of '{report['collectives'][0]['fqn']}'")

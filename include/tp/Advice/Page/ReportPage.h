@@ -16,6 +16,10 @@ struct PageDetails {
   llvm::json::Value explanation = nullptr;
   /// What ranks did in a run of the program, or null.
   llvm::json::Value measured = nullptr;
+  /// What tp-auto-plan has found for the same ranks and machine, or null.
+  llvm::json::Value alternatives = nullptr;
+  /// What the plan costs on other numbers of ranks, by tp-scale-plan, or null.
+  llvm::json::Value scaling = nullptr;
 };
 
 /// Prints the page that shows a report (docs/Report.md): one HTML file, which
@@ -41,6 +45,33 @@ parseExplanation(StringRef json, const llvm::json::Value &report);
 /// report doesn't have.
 llvm::Expected<llvm::json::Value> parseTrace(StringRef json,
                                              const llvm::json::Value &report);
+
+/// Parses the JSON report of tp-auto-plan (docs/AutoPlan.md). Fails unless its
+/// plans are for the machine of the prediction of `report`, and for as many
+/// ranks.
+llvm::Expected<llvm::json::Value>
+parseAlternatives(StringRef json, const llvm::json::Value &report);
+
+/// Parses the JSON report of tp-scale-plan (docs/Prediction.md). Fails unless it
+/// predicts the time and the memory of `report` for the mesh and the machine of
+/// `report`.
+llvm::Expected<llvm::json::Value> parseScaling(StringRef json,
+                                               const llvm::json::Value &report);
+
+/// What a page may show besides the report, in the order of the texts that
+/// users give: what it is called, and how it is parsed.
+struct PageDetail {
+  StringLiteral name;
+  llvm::Expected<llvm::json::Value> (*parse)(StringRef,
+                                             const llvm::json::Value &);
+  llvm::json::Value PageDetails::*member;
+};
+inline constexpr PageDetail kPageDetails[] = {
+    {"explanation", parseExplanation, &PageDetails::explanation},
+    {"trace", parseTrace, &PageDetails::measured},
+    {"alternatives", parseAlternatives, &PageDetails::alternatives},
+    {"scaling", parseScaling, &PageDetails::scaling},
+};
 
 } // namespace mlir::tp
 
