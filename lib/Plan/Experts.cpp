@@ -27,26 +27,43 @@ LogicalResult plan::checkExperts(ModuleOp model, CheckedPlan &plan) {
   if (!plan.file.experts)
     return success();
   const ExpertAxis &experts = *plan.file.experts;
-  const MeshAxis &axis = plan.file.mesh[experts.axis];
+  SmallVector<unsigned> tokenAxes;
+  for (const DataAxis &data : plan.file.data)
+    tokenAxes.push_back(data.axis);
+  if (plan.file.context)
+    tokenAxes.push_back(plan.file.context->axis);
   bool hasExperts = false;
   WalkResult result = model.walk([&](nn::GroupedMatmulOp product) {
     hasExperts = true;
-    auto check = [&](StringRef what, int64_t count) {
-      if (count % axis.size == 0)
+    auto check = [&](ArrayRef<unsigned> axes, StringRef what, int64_t count) {
+      int64_t numRanks = 1;
+      for (unsigned axis : axes)
+        numRanks *= plan.file.mesh[axis].size;
+      if (count % numRanks == 0)
         return true;
-      InFlightDiagnostic error = emitError(experts.loc)
-                                 << "the " << axis.size << " ranks of '"
-                                 << axis.name << "' don't divide the " << count
-                                 << " " << what
-                                 << "; expert_parallel needs a mesh dimension "
-                                    "whose size divides the experts and the "
-                                    "tokens";
+      std::string names;
+      for (auto [i, axis] : llvm::enumerate(axes))
+        names += (i == 0                 ? "'"
+                  : i + 1 == axes.size() ? " and '"
+                                         : ", '") +
+                 plan.file.mesh[axis].name + "'";
+      InFlightDiagnostic error =
+          emitError(experts.loc)
+          << "the " << numRanks << " ranks of " << names
+          << (axes.size() == 1 ? " don't" : " together don't") << " divide the "
+          << count << " " << what
+          << "; expert_parallel needs a mesh dimension "
+             "whose size divides the experts, and a "
+             "number of tokens that all ranks that "
+             "split them divide";
       error.attachNote(product.getLoc()) << "the experts are here";
       return false;
     };
     auto rows = product.getInput().getDefiningOp<nn::IndexSelectOp>();
-    if (!check("experts", product.getWeight().getType().getDimSize(0)) ||
-        (rows && !check("tokens", rows.getInput().getType().getDimSize(0))))
+    if (!check(experts.axis, "experts",
+               product.getWeight().getType().getDimSize(0)) ||
+        (rows &&
+         !check(tokenAxes, "tokens", rows.getInput().getType().getDimSize(0))))
       return WalkResult::interrupt();
     if (ParameterOpInterface parameter = findParameter(product.getWeight()))
       plan.expertParameters.insert(parameter.getFqnAttr());

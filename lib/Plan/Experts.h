@@ -9,7 +9,8 @@
 namespace mlir::tp::plan {
 
 /// Finds the parameters of experts (CheckedPlan::expertParameters), and checks
-/// that the mesh dimension of `expert_parallel` divides experts and tokens.
+/// that the mesh dimension of `expert_parallel` divides the experts, and that it
+/// and all others that split the tokens divide these.
 /// Emits an error at the plan's line and column for each problem.
 LogicalResult checkExperts(ModuleOp model, CheckedPlan &plan);
 

@@ -96,29 +96,22 @@ private:
     if (!value.isMap() || value.items.empty())
       return reportValue(value, "expert_parallel must map a mesh dimension to "
                                 "all_to_all, such as {ep: all_to_all}");
-    forEachAxis(value, [&](unsigned axis, FileLineColLoc loc,
-                           const YamlValue &field) {
-      if (plan.experts)
-        return report(loc, "expert_parallel takes one mesh dimension, and "
-                           "this is the second after '" +
-                               plan.mesh[plan.experts->axis].name + "'");
-      if (field.text != "all_to_all" || !field.isScalar())
-        return reportValue(field, "the method of expert_parallel "
-                                  "must be all_to_all");
-      plan.experts = ExpertAxis{axis, loc};
-      // The batch is split over the mesh dimension, too.
-      for (const DataAxis &data : plan.data)
-        if (data.axis != axis)
-          return report(loc, "expert_parallel over '" + plan.mesh[axis].name +
-                                 "' and data_parallel over '" +
-                                 plan.mesh[data.axis].name +
-                                 "' can't be combined; use data_parallel "
-                                 "over '" +
-                                 plan.mesh[axis].name +
-                                 "' only, or leave it out");
-      if (plan.data.empty())
-        addDataAxis({axis, DataAxis::DDP, loc});
-    });
+    forEachAxis(
+        value, [&](unsigned axis, FileLineColLoc loc, const YamlValue &field) {
+          if (plan.experts)
+            return report(loc, "expert_parallel takes one mesh dimension, and "
+                               "this is the second after '" +
+                                   plan.mesh[plan.experts->axis].name + "'");
+          if (field.text != "all_to_all" || !field.isScalar())
+            return reportValue(field, "the method of expert_parallel "
+                                      "must be all_to_all");
+          plan.experts = ExpertAxis{axis, loc};
+          // The batch is split over the mesh dimension, too.
+          if (llvm::none_of(plan.data, [&](const DataAxis &data) {
+                return data.axis == axis;
+              }))
+            addDataAxis({axis, DataAxis::DDP, loc});
+        });
   }
 
   /// Calls read(mesh dimension, location of its name, field) for each field of
@@ -165,10 +158,6 @@ private:
                                "' has the stages of a pipeline, so "
                                "context_parallel can't split over "
                                "it, too");
-      if (plan.experts)
-        return report(loc, "context_parallel beside "
-                           "expert_parallel isn't supported; "
-                           "give one of them");
       plan.context.emplace(
           ContextAxis{axis, loc, ContextMethod::Cheapest, loc});
       readContext(field, *plan.context);

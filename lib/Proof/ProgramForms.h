@@ -28,9 +28,11 @@ std::vector<OwningOpRef<ModuleOp>> setContextMethods(ModuleOp model,
 
 /// Copies of `model` with the experts of its mixtures in as many parts as a
 /// dimension of `mesh` has ranks (dispatchExperts), for each such number that
-/// divides them. `train` is that of markSplitLosses.
-std::vector<OwningOpRef<ModuleOp>> divideExperts(ModuleOp model, MeshOp mesh,
-                                                 StringRef train);
+/// divides them. The groups of tokens follow from how the arguments of
+/// `programs` are split. `train` is that of markSplitLosses.
+std::vector<OwningOpRef<ModuleOp>>
+divideExperts(ModuleOp model, MeshOp mesh, ArrayRef<func::FuncOp> programs,
+              StringRef train);
 
 /// A parameter that a function assigns, and its value before the first run;
 /// null if none is given.

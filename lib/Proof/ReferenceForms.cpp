@@ -4,10 +4,10 @@
 #include "ProgramForms.h"
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/NN.h"
+#include "tp/Dialect/TP/Shardings.h"
 #include "tp/Training/Passes.h"
 #include "tp/Transforms/ExpertDispatch.h"
 #include "tp/Transforms/Utils.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::tp;
@@ -53,8 +53,46 @@ std::vector<OwningOpRef<ModuleOp>> tp::setContextMethods(ModuleOp model,
   return forms;
 }
 
+/// The ways in which ranks may divide the tokens of experts: each mesh dimension
+/// may split the experts. Those that split an argument's dimension beside it may
+/// split the batch, and those that split other dimensions the sequence.
+static SmallVector<TokenBlocks>
+getTokenBlocks(MeshOp mesh, ArrayRef<func::FuncOp> programs) {
+  SmallVector<TokenBlocks> all;
+  auto add = [&](TokenBlocks blocks) {
+    if (!llvm::is_contained(all, blocks))
+      all.push_back(blocks);
+  };
+  for (auto [number, size] : llvm::enumerate(mesh.getAxisSizes())) {
+    StringRef name = mesh.getAxisName(number);
+    auto isOwn = [&](AxisRefAttr axis) { return axis.getName() == name; };
+    add({1, size, 1});
+    for (func::FuncOp program : programs)
+      for (unsigned i = 0; i < program.getNumArguments(); ++i) {
+        ShardingAttr sharding = getArgSharding(program, i);
+        if (!sharding)
+          continue;
+        TokenBlocks blocks = {1, size, 1};
+        bool isSplit = false;
+        for (AxisListAttr list : sharding.getDims()) {
+          SmallVector<AxisRefAttr> others(list.getAxes());
+          llvm::erase_if(others, isOwn);
+          bool isBatch = others.size() < list.getAxes().size();
+          isSplit |= isBatch;
+          (isBatch ? blocks.major : blocks.minor) *= mesh.getAxesSize(others);
+        }
+        if (!isSplit)
+          continue;
+        add(blocks);
+        add({blocks.major, size, 1});
+      }
+  }
+  return all;
+}
+
 std::vector<OwningOpRef<ModuleOp>>
-tp::divideExperts(ModuleOp model, MeshOp mesh, StringRef train) {
+tp::divideExperts(ModuleOp model, MeshOp mesh, ArrayRef<func::FuncOp> programs,
+                  StringRef train) {
   std::vector<OwningOpRef<ModuleOp>> forms;
   bool hasExperts =
       model.walk([](nn::GroupedMatmulOp) { return WalkResult::interrupt(); })
@@ -64,10 +102,9 @@ tp::divideExperts(ModuleOp model, MeshOp mesh, StringRef train) {
   // Experts that can't be divided aren't an error of the programs.
   ScopedDiagnosticHandler silence(model.getContext(),
                                   [](Diagnostic &) { return success(); });
-  llvm::SmallSetVector<int64_t, 4> sizes(llvm::from_range, mesh.getAxisSizes());
-  for (int64_t numParts : sizes) {
+  for (const TokenBlocks &blocks : getTokenBlocks(mesh, programs)) {
     OwningOpRef<ModuleOp> form = cloneWithLoss(model, train);
-    if (form && succeeded(dispatchExperts(*form, numParts)))
+    if (form && succeeded(dispatchExperts(*form, blocks)))
       forms.push_back(std::move(form));
   }
   return forms;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProgramForms.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/TP/Blocks.h"
@@ -327,17 +328,25 @@ private:
   }
 
   /// Follows rearrangements of `value` up to the result of the member's own
-  /// collective. It goes as far as possible, because extents of 1 can make an
-  /// earlier value look like the result for another dimension. There are at
-  /// most two reshapes; later ops don't belong to the bucket.
+  /// collective. For a reduction, this is the first value with the member's
+  /// elements in the member's shape. Otherwise it is the last one, because
+  /// extents of 1 can make an earlier value look like the result for another
+  /// dimension. There are at most two reshapes; later ops don't belong to the
+  /// bucket.
   LogicalResult followPart(Value value, const Layout &layout,
                            ArrayRef<int64_t> extents,
                            const Candidate &candidate, Member &member,
                            unsigned numReshapes = 0) {
+    if (isa<AllReduceOp>(op) &&
+        succeeded(takeResult(value, layout, extents, candidate, member)))
+      return success();
     size_t numResults = member.results.size();
     auto followUser = [&](Operation *user) {
       Layout next = layout;
       if (auto transpose = dyn_cast<TransposeOpInterface>(user)) {
+        // A model may have one that moves nothing; a bucket has none.
+        if (isIdentityPermutation(transpose.getPermutation()))
+          return failure();
         next.transpose(transpose.getPermutation());
         return followPart(transpose, next, extents, candidate, member,
                           numReshapes);

@@ -130,8 +130,10 @@ struct VerifySPMD : tp::impl::VerifySPMDBase<VerifySPMD> {
     forms.push_back(std::move(model));
     if (marked)
       forms.push_back(std::move(marked));
+    auto first = llvm::map_to_vector(
+        *functions, [](const auto &programs) { return programs.front(); });
     for (size_t i = 0, end = forms.size(); i < end; ++i)
-      for (auto &form : divideExperts(*forms[i], *mesh, train))
+      for (auto &form : divideExperts(*forms[i], *mesh, first, train))
         forms.push_back(std::move(form));
     for (size_t i = 0, end = forms.size(); i < end; ++i)
       for (auto &form : setContextMethods(*forms[i], train))

@@ -61,9 +61,14 @@ private:
   }
 
   void splitInputs(FunctionOpInterface function) {
+    // Tokens that are sent to experts together are contiguous: the experts' mesh
+    // dimension is the minor one.
     SmallVector<AxisRefAttr> axes;
     for (const plan::DataAxis &data : plan.data)
-      axes.push_back(getAxis(data.axis));
+      if (!plan.experts || data.axis != plan.experts->axis)
+        axes.push_back(getAxis(data.axis));
+    if (plan.experts)
+      axes.push_back(getAxis(plan.experts->axis));
     splitInputs(function, checked.batchDims, axes, kBatchAttr);
     if (!plan.context)
       return;

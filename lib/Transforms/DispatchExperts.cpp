@@ -11,6 +11,9 @@
 //   two parts:                      a0 a1 b0 b1 b2 -  -
 //                                   c0 d0 -  -  -  -  -
 //
+// If data or context parallelism splits the tokens, too, they form groups, each
+// of which has lists of its own: its rows, in the order of the sort.
+//
 //===----------------------------------------------------------------------===//
 
 #include "tp/Dialect/NN/Expressions.h"
@@ -184,7 +187,8 @@ std::optional<llvm::BitVector> getRowOperands(Operation *op,
 
 /// Finds the mixture that begins at `first`, the first product of its rows.
 /// Fails with an error.
-FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
+FailureOr<Mixture> findMixture(GroupedMatmulOp first,
+                               const tp::TokenBlocks &blocks) {
   auto emit = [&](Operation *op) {
     InFlightDiagnostic error =
         first.emitError("these experts can't be divided by expert_parallel: ");
@@ -201,11 +205,13 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
   auto quotient = stripWrap(rows.getIndex()).getDefiningOp<FloorDivOp>();
   auto sort = quotient ? quotient.getLhs().getDefiningOp<SortOp>() : SortOp();
   int64_t numRows = shapeOf(rows)[0], numTokens = shapeOf(rows.getInput())[0];
-  if (shapeOf(first.getWeight())[0] % numParts || numTokens % numParts) {
-    emit(first) << "the " << numParts
-                << " ranks of the mesh dimension must divide both the "
-                << shapeOf(first.getWeight())[0] << " experts and the "
-                << numTokens << " tokens";
+  int64_t numExperts = shapeOf(first.getWeight())[0];
+  if (numExperts % blocks.parts || numTokens % blocks.getCount()) {
+    emit(first) << "the " << blocks.parts
+                << " ranks of the mesh dimension must divide the " << numExperts
+                << " experts, and the " << blocks.getCount()
+                << " ranks that split the tokens must divide the " << numTokens
+                << " tokens";
     return failure();
   }
   if (!areAscending(first.getBounds())) {
@@ -277,26 +283,31 @@ FailureOr<Mixture> findMixture(GroupedMatmulOp first, int64_t numParts) {
 /// Rewrites one mixture.
 class Dispatcher {
 public:
-  Dispatcher(Mixture &mixture, int64_t numParts)
+  Dispatcher(Mixture &mixture, const tp::TokenBlocks &blocks)
       : mixture(mixture), b(mixture.rows.getLoc(), mixture.unsorted),
-        numParts(numParts), numRows(shapeOf(mixture.rows)[0]),
-        numGroups(shapeOf(mixture.bounds)[0] - 1) {}
+        blocks(blocks), numLists(blocks.getCount()),
+        numGroups(blocks.major * blocks.minor),
+        numRows(shapeOf(mixture.rows)[0] / numGroups),
+        blockSize(shapeOf(mixture.rows.getInput())[0] / numLists),
+        numExperts(shapeOf(mixture.bounds)[0] - 1) {}
 
   void rewrite() {
     Operation *before = mixture.unsorted->getPrevNode();
     Value tokens = mixture.rows.getInput();
     buildSlots();
     auto slotted = RankedTensorType::get(
-        {numParts, numRows, shapeOf(tokens)[1]}, elementOf(tokens));
-    Value dispatched = DispatchOp::create(b, slotted, tokens, slots);
+        {numLists, numRows, shapeOf(tokens)[1]}, elementOf(tokens));
+    SmallVector<int64_t> groups = {blocks.major, blocks.minor};
+    Value dispatched = DispatchOp::create(b, slotted, tokens, slots, groups);
     moved[mixture.rows] =
-        reshape(b, dispatched, {numParts * numRows, shapeOf(tokens)[1]});
+        reshape(b, dispatched, {numLists * numRows, shapeOf(tokens)[1]});
     for (Operation *op : mixture.chain)
       move(op);
     Value own = moved.lookup(mixture.unsorted.getInput());
-    own = reshape(b, own, {numParts, numRows, shapeOf(own)[1]});
+    own = reshape(b, own, {numLists, numRows, shapeOf(own)[1]});
     Value result = mixture.result.getResult();
-    result.replaceAllUsesWith(CombineOp::create(b, typeOf(result), own, slots));
+    result.replaceAllUsesWith(
+        CombineOp::create(b, typeOf(result), own, slots, groups));
     // In a pipeline, the new ops are in the stage of the rows.
     if (Attribute stage = mixture.rows->getAttr(tp::kStageAttr))
       for (Operation *op = before->getNextNode(); op != mixture.unsorted;
@@ -305,45 +316,127 @@ public:
   }
 
 private:
-  /// For each part, the first `count` of the bounds of its experts.
+  Value number(int64_t value) { return integer(b, b.getI64Type(), value); }
+  Value count(ArrayRef<int64_t> shape, int64_t dim) {
+    return iota(b, shape, dim, b.getI64Type());
+  }
+
+  /// For each group and part, the first `count` of the bounds (groups, n) of
+  /// its experts.
   Value getBounds(Value bounds, int64_t count) {
     SmallVector<int64_t> places;
-    for (int64_t part = 0; part < numParts; ++part)
+    for (int64_t part = 0; part < blocks.parts; ++part)
       for (int64_t i = 0; i < count; ++i)
-        places.push_back(part * (numGroups / numParts) + i);
+        places.push_back(part * (numExperts / blocks.parts) + i);
     int64_t size = places.size();
     auto type = RankedTensorType::get({size}, b.getI64Type());
     Value index =
         ConstantOp::create(b, DenseElementsAttr::get(type, ArrayRef(places)));
-    return reshape(b, IndexSelectOp::create(b, bounds, index, 0),
-                   {numParts, count});
+    return reshape(b, IndexSelectOp::create(b, bounds, index, 1),
+                   {numGroups, blocks.parts, count});
   }
 
-  /// Slot s of a part has row begin + s of the sorted rows, if this is before
-  /// the next part's begin. The last part also has the rows of no expert, so
-  /// that each row has a slot: a product makes them 0, and what follows may not.
+  /// The lists' values (groups, parts, n) in the order of the tokens' blocks,
+  /// as (lists, n).
+  Value orderLists(Value values) {
+    int64_t size = shapeOf(values)[2];
+    if (blocks.minor > 1)
+      values = transpose(
+          b,
+          reshape(b, values, {blocks.major, blocks.minor, blocks.parts, size}),
+          {0, 2, 1, 3});
+    return reshape(b, values, {numLists, size});
+  }
+
+  /// The sorted rows of each group, in their order: (groups, n). Each token has
+  /// as many rows, so all groups have.
+  Value getRows(Value tokens) {
+    Value block = binary<FloorDivOp>(b, tokens, number(blockSize));
+    Value group =
+        binary<FloorDivOp>(b, block, number(blocks.parts * blocks.minor));
+    if (blocks.minor > 1)
+      group = add(b, binary<MulOp>(b, group, number(blocks.minor)),
+                  binary<RemainderOp>(b, block, number(blocks.minor)));
+    auto sort = SortOp::create(b, group, /*dim=*/0, numGroups * numRows,
+                               /*descending=*/false);
+    return reshape(b, sort.getIndices(), {numGroups, numRows});
+  }
+
+  /// The numbers of `tokens` in their groups.
+  Value getNumberInGroup(Value tokens) {
+    Value part = binary<RemainderOp>(
+        b, binary<FloorDivOp>(b, tokens, number(blockSize * blocks.minor)),
+        number(blocks.parts));
+    return add(b, binary<MulOp>(b, part, number(blockSize)),
+               binary<RemainderOp>(b, tokens, number(blockSize)));
+  }
+
+  /// Slot s of a list has row begin + s of the group's sorted rows, if this is
+  /// before the next part's begin. The last part also has the rows of no
+  /// expert, so that each row has a slot: a product makes them 0, and what
+  /// follows may not.
   void buildSlots() {
     Type i64 = b.getI64Type();
-    int64_t numOwn = numGroups / numParts;
-    Value bounds = castTo(b, mixture.bounds, i64);
-    Value begins = getBounds(bounds, 1);
-    Value ends = filled(b, RankedTensorType::get({1, 1}, i64), numRows);
-    if (numParts > 1) {
-      auto type = RankedTensorType::get({numParts - 1, 1}, i64);
-      Value next = SliceOp::create(b, type, begins, /*dim=*/0, /*start=*/1,
-                                   /*step=*/1);
-      ends = ConcatOp::create(b, ValueRange{next, ends}, 0);
+    int64_t numOwn = numExperts / blocks.parts;
+    Value tokens = castTo(b, mixture.rows.getIndex(), i64);
+    Value bounds = castTo(b, mixture.bounds, i64), rows;
+    if (numGroups > 1) {
+      rows = getRows(tokens);
+      // A group has as many rows before a bound as its rows that are less.
+      Value isBefore = compare(b, ComparePredicate::LT,
+                               reshape(b, rows, {numGroups, numRows, 1}),
+                               reshape(b, bounds, {1, 1, numExperts + 1}));
+      bounds = reduce(b, ReduceKind::Sum, castTo(b, isBefore, i64), {1},
+                      /*keepdim=*/false);
+    } else {
+      bounds = reshape(b, bounds, {1, numExperts + 1});
     }
-    Value place = add(b, begins, iota(b, {1, numRows}, 1, i64));
+    Value begins = getBounds(bounds, 1);
+    Value ends =
+        filled(b, RankedTensorType::get({numGroups, 1, 1}, i64), numRows);
+    if (blocks.parts > 1) {
+      auto type = RankedTensorType::get({numGroups, blocks.parts - 1, 1}, i64);
+      Value next = SliceOp::create(b, type, begins, /*dim=*/1, /*start=*/1,
+                                   /*step=*/1);
+      ends = ConcatOp::create(b, ValueRange{next, ends}, 1);
+    }
+    Value place = add(b, begins, count({1, 1, numRows}, 2));
     Value isUsed = compare(b, ComparePredicate::LT, place, ends);
-    place = select(b, isUsed, place, integer(b, i64, 0));
-    places = reshape(b, place, {numParts * numRows});
-    Value tokens = IndexSelectOp::create(
-        b, castTo(b, mixture.rows.getIndex(), i64), places, 0);
-    slots = select(b, isUsed, reshape(b, tokens, {numParts, numRows}),
-                   integer(b, i64, -1));
-    ownBounds = castTo(b, sub(b, getBounds(bounds, numOwn + 1), begins),
-                       elementOf(mixture.bounds));
+    place = select(b, isUsed, place, number(0));
+    if (numGroups > 1)
+      place = IndexSelectOp::create(
+          b, reshape(b, rows, {numGroups * numRows}),
+          reshape(b,
+                  add(b, place,
+                      binary<MulOp>(b, count({numGroups, 1, 1}, 0),
+                                    number(numRows))),
+                  {numLists * numRows}),
+          0);
+    places = reshape(
+        b, orderLists(reshape(b, place, {numGroups, blocks.parts, numRows})),
+        {numLists * numRows});
+    tokens = IndexSelectOp::create(b, tokens, places, 0);
+    if (numGroups > 1)
+      tokens = getNumberInGroup(tokens);
+    slots = select(b, orderLists(isUsed),
+                   reshape(b, tokens, {numLists, numRows}), number(-1));
+    ownBounds =
+        orderLists(castTo(b, sub(b, getBounds(bounds, numOwn + 1), begins),
+                          elementOf(mixture.bounds)));
+  }
+
+  /// The experts' `matrices` for each of the lists.
+  Value repeat(Value matrices) {
+    if (numGroups == 1)
+      return matrices;
+    ArrayRef<int64_t> shape = shapeOf(matrices);
+    SmallVector<int64_t> whole = {blocks.major, blocks.parts,
+                                  blocks.minor, shape[0] / blocks.parts,
+                                  shape[1],     shape[2]};
+    SmallVector<int64_t> once(whole);
+    once[0] = once[2] = 1;
+    return reshape(b, broadcast(b, reshape(b, matrices, once), whole),
+                   {numGroups * shape[0], shape[1], shape[2]});
   }
 
   /// What the slots need of a value that has a row for each sorted row.
@@ -370,15 +463,17 @@ private:
     SmallVector<Value> operands(op->getOperands());
     for (unsigned i : hasRows.set_bits())
       operands[i] = take(operands[i]);
-    if (isa<GroupedMatmulOp>(op))
+    if (isa<GroupedMatmulOp>(op)) {
+      operands[1] = repeat(operands[1]);
       operands[2] = ownBounds;
+    }
     Operation *copy = b.clone(*op);
     copy->setOperands(operands);
     for (auto [from, to] :
          llvm::zip_equal(op->getResults(), copy->getResults())) {
       auto type = cast<RankedTensorType>(from.getType());
       SmallVector<int64_t> shape(type.getShape());
-      shape[0] = numParts * numRows;
+      shape[0] = numLists * numRows;
       to.setType(type.clone(shape));
       moved[from] = to;
     }
@@ -391,10 +486,15 @@ private:
 
   Mixture &mixture;
   ImplicitLocOpBuilder b;
-  int64_t numParts, numRows, numGroups;
-  Value places;    ///< of the slots among the sorted rows, flat
-  Value slots;     ///< their tokens
-  Value ownBounds; ///< of the experts of each part, from its first slot on
+  tp::TokenBlocks blocks;
+  int64_t numLists;   ///< of all groups and parts
+  int64_t numGroups;  ///< of tokens
+  int64_t numRows;    ///< of a group
+  int64_t blockSize;  ///< tokens
+  int64_t numExperts; ///< of all parts
+  Value places;       ///< of the slots among the sorted rows, flat
+  Value slots;        ///< the numbers of their tokens in the groups
+  Value ownBounds;    ///< of the experts of each list, from its first slot on
   DenseMap<Value, Value> moved;
 };
 
@@ -424,7 +524,8 @@ void eraseDead(Block &block) {
 
 } // namespace
 
-LogicalResult tp::dispatchExperts(mlir::ModuleOp model, int64_t numParts) {
+LogicalResult tp::dispatchExperts(mlir::ModuleOp model,
+                                  const TokenBlocks &tokens) {
   SmallVector<Block *> blocks;
   findBlocks(*model.getBody(), blocks);
   for (Block *block : blocks) {
@@ -438,10 +539,10 @@ LogicalResult tp::dispatchExperts(mlir::ModuleOp model, int64_t numParts) {
       });
       if (first == products.end())
         break;
-      FailureOr<Mixture> mixture = findMixture(*first, numParts);
+      FailureOr<Mixture> mixture = findMixture(*first, tokens);
       if (failed(mixture))
         return failure();
-      Dispatcher(*mixture, numParts).rewrite();
+      Dispatcher(*mixture, tokens).rewrite();
     }
   }
   return success();

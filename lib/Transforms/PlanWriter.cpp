@@ -238,6 +238,18 @@ static void writePipeline(const plan::CheckedPlan &plan, ModuleOp model) {
   });
 }
 
+/// How the ranks of `plan` divide the tokens of experts.
+static TokenBlocks getTokenBlocks(const plan::PlanFile &plan) {
+  TokenBlocks blocks;
+  blocks.parts = plan.mesh[plan.experts->axis].size;
+  for (const plan::DataAxis &data : plan.data)
+    if (data.axis != plan.experts->axis)
+      blocks.major *= plan.mesh[data.axis].size;
+  if (plan.context)
+    blocks.minor = plan.mesh[plan.context->axis].size;
+  return blocks;
+}
+
 FailureOr<WrittenPlan> tp::writePlan(const plan::CheckedPlan &plan,
                                      ModuleOp model) {
   WrittenPlan written = PlanWriter(plan).write(model);
@@ -245,8 +257,7 @@ FailureOr<WrittenPlan> tp::writePlan(const plan::CheckedPlan &plan,
   if (plan.file.pipeline)
     writePipeline(plan, model);
   if (plan.file.experts &&
-      failed(
-          dispatchExperts(model, plan.file.mesh[plan.file.experts->axis].size)))
+      failed(dispatchExperts(model, getTokenBlocks(plan.file))))
     return failure();
   if (!plan.file.data.empty() || plan.file.context)
     applyDataParallel(plan, model, *model.getOps<MeshOp>().begin());

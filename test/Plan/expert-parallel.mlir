@@ -6,8 +6,9 @@
 // RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/list.yaml 2>&1 | FileCheck %t/list.yaml
 // RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/unknown.yaml 2>&1 | FileCheck %t/unknown.yaml
 // RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/two.yaml 2>&1 | FileCheck %t/two.yaml
-// RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/data.yaml 2>&1 | FileCheck %t/data.yaml
-// RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/context.yaml 2>&1 | FileCheck %t/context.yaml
+// RUN: tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/data.yaml | FileCheck %t/data.yaml
+// RUN: tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/context.yaml | FileCheck %t/context.yaml
+// RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/many.yaml 2>&1 | FileCheck %t/many.yaml
 // RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/tensor.yaml 2>&1 | FileCheck %t/tensor.yaml
 // RUN: not tp-opt %t/moe.mlir --tp-apply-plan=plan=%t/uneven.yaml 2>&1 | FileCheck %t/uneven.yaml
 // RUN: not tp-opt %t/tokens.mlir --tp-apply-plan=plan=%t/tokens.yaml 2>&1 | FileCheck %t/tokens.yaml
@@ -81,16 +82,33 @@ mesh: {ep: 2, fp: 2}
 expert_parallel: {ep: all_to_all, fp: all_to_all}
 
 //--- data.yaml
-mesh: {dp: 2, ep: 2}
-data_parallel: {dp: ddp}
-# CHECK: :[[#@LINE+1]]:19: error: expert_parallel over 'ep' and data_parallel over 'dp' can't be combined; use data_parallel over 'ep' only, or leave it out
+# Ranks of data parallelism hold the same experts. Each of the two groups of tokens has lists of slots of its own: tokens 0 and 1
+# of the first group are 0 and 1 of the batch, and those of the second one 2 and 3.
+mesh: {ep: 2, dp: 2}
+data_parallel: {dp: fsdp}
 expert_parallel: {ep: all_to_all}
+# CHECK: func.func @main(%[[X:.+]]: tensor<4x8xf32> {tp.batch = ["dp", "ep"], tp.name = "x", tp.sharding = #tp.sharding<@mesh, [{dp, ep}, {}]>},
+# CHECK: nn.parameter "w" {{.*}}tp.sharding = #tp.sharding<@mesh, [{ep, dp}, {}, {}]>}
+# CHECK: %[[GROUPS:.+]], %{{.+}} = nn.sort %{{.+}} dim 0 count 8
+# CHECK: nn.dispatch %[[X]] to %[[SLOTS:.+]] {groups = array<i64: 2, 1>} : (tensor<4x8xf32>, tensor<4x4xi64>) -> tensor<4x4x8xf32>
+# CHECK: nn.broadcast {{.*}} : tensor<1x2x1x2x8x8xf32> -> tensor<2x2x1x2x8x8xf32>
+# CHECK: nn.grouped_matmul {{.*}} : (tensor<16x8xf32>, tensor<8x8x8xf32>, tensor<4x3xi32>) -> tensor<16x8xf32>
+# CHECK: nn.combine %{{.+}} from %[[SLOTS]] {groups = array<i64: 2, 1>} : (tensor<4x4x8xf32>, tensor<4x4xi64>) -> tensor<4x8xf32>
 
 //--- context.yaml
+# The sequence is minor to the batch.
 mesh: {cp: 2, ep: 2}
 expert_parallel: {ep: all_to_all}
-# CHECK: :[[#@LINE+1]]:20: error: context_parallel beside expert_parallel isn't supported; give one of them
-context_parallel: {cp: ring}
+context_parallel: {cp: {method: ring, inputs: {x: 1}}}
+# CHECK: func.func @main(%[[X:.+]]: tensor<4x8xf32> {tp.batch = ["ep"], tp.name = "x", tp.sequence = ["cp"], tp.sharding = #tp.sharding<@mesh, [{ep}, {cp}]>},
+# CHECK: nn.dispatch %[[X]] to %{{.+}} {groups = array<i64: 1, 2>} : (tensor<4x8xf32>, tensor<4x4xi64>) -> tensor<4x4x8xf32>
+
+//--- many.yaml
+mesh: {dp: 2, cp: 3, ep: 2}
+data_parallel: {dp: ddp}
+context_parallel: {cp: {method: ring, inputs: {x: 1}}}
+# CHECK: :[[#@LINE+1]]:19: error: the 12 ranks of 'dp', 'ep' and 'cp' together don't divide the 4 tokens; expert_parallel needs a mesh dimension whose size divides the experts, and a number of tokens that all ranks that split them divide
+expert_parallel: {ep: all_to_all}
 
 //--- tensor.yaml
 mesh: {ep: 2}
@@ -100,7 +118,7 @@ plan: {w: Shard(0)}
 
 //--- uneven.yaml
 mesh: {ep: 3}
-# CHECK: :[[#@LINE+2]]:19: error: the 3 ranks of 'ep' don't divide the 4 experts; expert_parallel needs a mesh dimension whose size divides the experts and the tokens
+# CHECK: :[[#@LINE+2]]:19: error: the 3 ranks of 'ep' don't divide the 4 experts; expert_parallel needs a mesh dimension whose size divides the experts, and a number of tokens that all ranks that split them divide
 # CHECK: note: the experts are here
 expert_parallel: {ep: all_to_all}
 

@@ -3,15 +3,29 @@
 // RUN: split-file %s %t && cd %t
 // RUN: tp-opt model.mlir --tp-parallelize=plan=plan.yaml -o ranks.mlir
 // RUN: %python %S/Inputs/mutants.py ranks.mlir "reference=model.mlir" 'dense<\[2, 4, 6, 8\]>' 'dense<[2, 4, 5, 8]>' \
-// RUN:   'dense<\[0, 2\]>' 'dense<[0, 3]>' 'dense<8> : tensor<1x1xi64>' 'dense<7> : tensor<1x1xi64>' \
+// RUN:   'dense<\[0, 2\]>' 'dense<[0, 3]>' 'dense<8> : tensor<1x1x1xi64>' 'dense<7> : tensor<1x1x1xi64>' \
 // RUN:   'dense<\[0, 1, 2, 2, 3, 4\]>' 'dense<[0, 1, 2, 1, 3, 4]>' 'nn.compare lt' 'nn.compare le' \
 // RUN:   'nn.compare ge' 'nn.compare gt' 'nn.compare ne' 'nn.compare eq' 'start 1 step' 'start 0 step' \
 // RUN:   'dense<(?:0|2|8|-1)> : tensor<i64>' 'dense<1> : tensor<i64>' 'start 0.0(\S+) step' 'start 1.0\1 step' \
 // RUN:   'reduce sum' 'reduce max' 'scatter copy' 'scatter add' | FileCheck %s
-// CHECK: 24 mutants aren't proven
+// CHECK: 22 mutants aren't proven
+
+// Groups of tokens, which data parallelism splits: wrong groups, blocks of tokens, bounds and orders.
+// RUN: tp-opt model.mlir --tp-parallelize=plan=groups.yaml -o groups.mlir
+// RUN: tp-opt groups.mlir --tp-verify-spmd=reference=model.mlir -o out.mlir
+// RUN: %python %S/Inputs/mutants.py groups.mlir "reference=model.mlir" 'nn.compare lt' 'nn.compare le' 'nn.compare ge' 'nn.compare gt' \
+// RUN:   'over @mesh \{ep\}' 'over @mesh {dp}' 'over @mesh \{dp\}' 'over @mesh {ep}' 'over @mesh \{dp, ep\}' 'over @mesh {ep, dp}' \
+// RUN:   '= nn.sort' '= nn.sort descending' 'nn.floor_div' 'nn.remainder' 'nn.remainder' 'nn.floor_div' 'reduce sum' 'reduce max' \
+// RUN:   'dense<(?:0|1|2|4|8|-1)> : tensor<i64>' 'dense<3> : tensor<i64>' | FileCheck %s --check-prefix=GROUPS
+// GROUPS: 43 mutants aren't proven
 
 //--- plan.yaml
 mesh: {ep: 2}
+expert_parallel: {ep: all_to_all}
+
+//--- groups.yaml
+mesh: {dp: 2, ep: 2}
+data_parallel: {dp: ddp}
 expert_parallel: {ep: all_to_all}
 
 //--- model.mlir

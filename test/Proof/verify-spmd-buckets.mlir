@@ -10,11 +10,15 @@
 // RANKS-NEXT: tp.all_reduce
 // RANKS-NOT: tp.all_reduce
 // RANKS-LABEL: func.func @alone
+// RANKS-LABEL: func.func @rearranged
+// RANKS: nn.concat
+// RANKS-NEXT: tp.all_reduce
 
 // RUN: tp-opt %t.mlir --tp-verify-spmd="reference=%s always-execute" -o /dev/null 2>&1 | FileCheck %s
 // CHECK: remark: 'main' is proven for 4 ranks
 // CHECK: remark: 'main' is executed for 4 ranks
 // CHECK: remark: 'alone' is proven for 4 ranks
+// CHECK: remark: 'rearranged' is proven for 4 ranks
 
 // RUN: sed -e '0,/start 16 step 1 : tensor<4x/ s//start 15 step 1 : tensor<4x/' %t.mlir > %t.place.mlir
 // RUN: not tp-opt %t.place.mlir --tp-verify-spmd=reference=%s -o /dev/null 2>&1 | FileCheck %s --check-prefix=WRONG
@@ -42,4 +46,17 @@ func.func @main(%a: tensor<4x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp
 func.func @alone(%a: tensor<4x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>}) -> tensor<4x16xf32> {
   %0 = nn.exp %a : tensor<4x16xf32>
   return %0 : tensor<4x16xf32>
+}
+
+// The model itself rearranges what is reduced: these ops aren't the bucket's.
+func.func @rearranged(%c: tensor<5x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {tp}]>},
+                      %d: tensor<64x2xf32> {tp.sharding = #tp.sharding<@mesh, [{tp}, {}]>})
+    -> (tensor<5x2xf32>, tensor<5xf32>) {
+  %0 = nn.matmul %c, %d : (tensor<5x64xf32>, tensor<64x2xf32>) -> tensor<5x2xf32>
+  %1 = tp.redistribute %0 to <@mesh, [{}, {}]> : tensor<5x2xf32>
+  %2 = nn.transpose %1 [0, 1] : tensor<5x2xf32> -> tensor<5x2xf32>
+  %3 = nn.exp %2 : tensor<5x2xf32>
+  %4 = nn.reduce sum %c dims [1] : tensor<5x64xf32> -> tensor<5xf32>
+  %5 = nn.exp %4 : tensor<5xf32>
+  return %3, %5 : tensor<5x2xf32>, tensor<5xf32>
 }

@@ -21,6 +21,38 @@ func.func @dispatch(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{ep}
 
 // -----
 
+tp.mesh @mesh(dp = 2, ep = 2, cp = 2)
+
+// Groups of tokens have slots of their own. Ranks of one group exchange tokens.
+// CHECK-LABEL: func.func @groups
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x8xf32> {{.*}}, %[[S:[a-z0-9]+]]: tensor<8x6xi64>
+// CHECK: %[[ALL:.+]] = nn.reshape %[[S]] : tensor<8x6xi64> -> tensor<2x2x2x6xi64>
+// CHECK: %[[MAJOR:.+]] = tp.local_slice %[[ALL]] dim 0 over @mesh {dp} : tensor<2x2x2x6xi64> -> tensor<1x2x2x6xi64>
+// CHECK: %[[OWN:.+]] = tp.local_slice %[[MAJOR]] dim 2 over @mesh {cp} : tensor<1x2x2x6xi64> -> tensor<1x2x1x6xi64>
+// CHECK: tp.all_to_all {{.*}} over @mesh {ep} {{.*}} : tensor<2x2x8xf32> -> tensor<1x4x8xf32>
+// CHECK: tp.local_slice %[[OWN]] dim 1 over @mesh {ep} : tensor<1x2x1x6xi64> -> tensor<1x1x1x6xi64>
+func.func @groups(%x: tensor<16x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, ep, cp}, {}]>},
+                  %s: tensor<8x6xi64> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, ep, cp}, {}, {}]>}) {
+  %0 = nn.dispatch %x to %s {groups = array<i64: 2, 2>, tp.sharding = #tp.sharding<@mesh, [{dp, ep, cp}, {}, {}]>} : (tensor<16x8xf32>, tensor<8x6xi64>) -> tensor<8x6x8xf32>
+  return %0 : tensor<8x6x8xf32>
+}
+
+// The minor part of a group may be whole: a slot's token is found among those
+// of two groups.
+// CHECK-LABEL: func.func @some
+// CHECK-NOT: tp.all_to_all
+// CHECK: nn.floor_div
+// CHECK: tp.all_to_all {{.*}} over @mesh {ep} {{.*}} : tensor<2x4x8xf32> -> tensor<1x8x8xf32>
+func.func @some(%x: tensor<16x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, ep}, {}]>},
+                %s: tensor<8x6xi64> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{dp, ep}, {}, {}]>}) {
+  %0 = nn.dispatch %x to %s {groups = array<i64: 2, 2>, tp.sharding = #tp.sharding<@mesh, [{dp, ep}, {}, {}]>} : (tensor<16x8xf32>, tensor<8x6xi64>) -> tensor<8x6x8xf32>
+  return %0 : tensor<8x6x8xf32>
+}
+
+// -----
+
 tp.mesh @mesh(ep = 2)
 
 // Each rank adds what it has for a token, and sends the sum to its rank.

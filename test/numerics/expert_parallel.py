@@ -25,6 +25,8 @@ from ranks import Ranks
 
 def make_plan(mesh, styles):
     plan = {"mesh": mesh, "expert_parallel": {"ep": "all_to_all"}}
+    if "dp" in mesh:
+        plan["data_parallel"] = {"dp": "fsdp"}
     if "tp" in mesh:
         plan |= {"match": "hf", "mesh_dim": "tp", "plan": styles}
     return plan
@@ -58,8 +60,8 @@ class Case(experts.Case):
                 for i, each in enumerate(predicted["collectives"]) if each["kind"] == "all_to_all"]
 
 
-def count_rows(module, ids, ranks, num_experts, width):
-    """The bytes that each rank receives: of each token of another rank one byte, and its row if one of its experts is there."""
+def count_rows(ids, ranks, num_experts, width):
+    """The bytes that each rank of a group receives: of each token of another rank one byte, and its row if one of its experts is there."""
     needed = torch.stack([(ids // (num_experts // ranks) == rank).any(1) for rank in range(ranks)])
     tokens = ids.shape[0] // ranks
     dispatched, combined = [], []
@@ -72,7 +74,7 @@ def count_rows(module, ids, ranks, num_experts, width):
     return dispatched, combined
 
 
-def check(folder, name, module, inputs, meshes, styles):
+def check(folder, name, module, inputs, meshes, styles, check_rows=lambda case, mesh: None):
     with torch.no_grad():
         expected = module(*inputs.values())
     case = Case(folder / name, module, inputs)
@@ -84,7 +86,7 @@ def check(folder, name, module, inputs, meshes, styles):
             assert all(0 < bytes <= bound for bytes, bound in zip(received, bounds, strict=True)), (bounds, received)
         print(f"{name} agrees on {' x '.join(f'{axis}{size}' for axis, size in mesh.items())}: {len(exchanges)} all-to-alls"
               f"{', proven' * case.is_proven()}")
-    return case
+        check_rows(case, mesh)
 
 
 def check_model(folder, name, make):
@@ -93,7 +95,7 @@ def check_model(folder, name, make):
     experts.disturb(model)
     meshes = [{"ep": 2}, {"ep": 4}]
     if name == "mixtral":
-        meshes.append({"ep": 2, "tp": 2})
+        meshes += [{"ep": 2, "tp": 2}, {"dp": 2, "ep": 2}]
     check(folder, name, Logits(model), {"ids": ids}, meshes, model.tp_plan)
 
 
@@ -108,10 +110,15 @@ def check_block(folder, name, make):
     with torch.no_grad():
         block(x)
     block.experts._forward_pre_hooks.clear()
-    case = check(folder, name, block, {"hidden_states": x}, [{"ep": 2}, {"ep": 4}], {})
-    dispatched, combined = count_rows(block, chosen[0], 4, block.experts.num_experts, x.shape[-1])
-    assert [received for _, received in case.get_exchanges()] == [dispatched, combined], (case.get_exchanges(), dispatched, combined)
-    print("  the rows that move are those of the chosen experts")
+
+    def check_rows(case, mesh):
+        # Groups of data parallelism don't exchange tokens.
+        groups = [count_rows(ids, mesh["ep"], block.experts.num_experts, x.shape[-1]) for ids in chosen[0].chunk(mesh.get("dp", 1))]
+        expected = [sum(lists, []) for lists in zip(*groups)]
+        assert [received for _, received in case.get_exchanges()] == expected, (case.get_exchanges(), expected)
+        print("  the rows that move are those of the chosen experts")
+
+    check(folder, name, block, {"hidden_states": x}, [{"ep": 2}, {"ep": 4}, {"dp": 2, "ep": 2}], {}, check_rows)
 
 
 def train(folder, make):
@@ -124,7 +131,7 @@ def train(folder, make):
     losses = train_with_torch(trained, (ids,), target, torch.optim.Adam(trained.parameters(), lr=0.01, eps=1e-3), steps=4)
     file = case.folder / "train.yaml"
     file.write_text("loss: mse\noptimizer: {name: Adam, lr: 0.01, eps: 1.0e-3}\n")
-    for mesh in {"ep": 2}, {"ep": 4}, {"ep": 2, "tp": 2}:
+    for mesh in {"ep": 2}, {"ep": 4}, {"ep": 2, "tp": 2}, {"dp": 2, "ep": 2}:
         case.compile(make_plan(mesh, model.tp_plan), f"train={file}")
         np.testing.assert_allclose(train_compiled(case.folder, {"ids": ids}, target, len(losses)), losses, rtol=1e-4)
         exchanges = [each for each in json.loads((case.folder / "report.json").read_text())["collectives"] if each["kind"] == "all_to_all"]

@@ -61,11 +61,9 @@ class ExpertLayer(context_parallel.Layer):
 
 
 def draw_mesh(draw):
-    """Names and sizes of mesh dimensions, at most 16 ranks. Expert parallelism has the batch to itself, and whole sequences."""
+    """Names and sizes of mesh dimensions, at most 16 ranks."""
     while True:
         names = draw.sample(["pp", "replicate", "dp", "cp", "ep", "tp"], draw.randint(1, 5))
-        if "ep" in names:
-            names = [name for name in names if name not in ("replicate", "dp", "cp")]
         mesh = {name: draw.choice([2, 2, 2, 3, 4] if name == "pp" else [1, 2, 2, 2, 3, 4]) for name in names}
         if "ep" in mesh:
             mesh["ep"] = draw.choice([1, 2, 4])
@@ -124,11 +122,13 @@ def get_case(seed):
     mesh = draw_mesh(draw)
     text, layers, microbatches = draw_pipeline(draw, mesh["pp"]) if "pp" in mesh else ("", 2, 1)
     length = draw.choice([LENGTH, LENGTH, LENGTH - 1])
-    # Ranks divide the tokens of an expert's batch, and the examples of a microbatch.
+    # Ranks divide the tokens of experts, and the examples of a microbatch.
     data = math.prod(mesh.get(name, 1) for name in ("replicate", "dp", "ep"))
     batch = draw.choice([4, 4, 5])
     if "ep" in mesh or microbatches > 1:
         batch = data * max(1, batch // data)
+    if "ep" in mesh and length % mesh.get("cp", 1):
+        length = LENGTH
     groups = draw.choice([context_parallel.HEADS, 2, 1])
     model = context_parallel.Decoder(draw.choice(["causal", "causal", "boolean", "added"]), groups=groups, length=length)
     model.groups = groups

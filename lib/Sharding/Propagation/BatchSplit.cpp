@@ -11,10 +11,12 @@
 //
 // The batch is followed through the ops' rules, as a factor of a dimension. A
 // part of the dimension that is major to the batch repeats it: if a sequence of
-// 5 and a batch of 4 are merged to 20, the batch is split in five segments. The
-// batch ends where it is contracted or sliced. A cache that is written for each
-// example has the batch, too; other buffers that a model writes, such as running
-// statistics, are whole over the mesh dimensions of the batch.
+// 5 and a batch of 4 are merged to 20, the batch is split in five segments. If a
+// dimension is divided, its major part is split by as many mesh dimensions as it
+// has elements for, and the next part by the others. The batch ends where it is
+// contracted or sliced. A cache that is written for each example has the batch,
+// too; other buffers that a model writes, such as running statistics, are whole
+// over the mesh dimensions of the batch.
 //
 // The sequence of context parallelism (tp.sequence) is followed in the same way,
 // over its own mesh dimensions. An op may name alternatives in its rule:
@@ -39,22 +41,35 @@ static bool addBatch(Batches &batches, Batch batch) {
   return true;
 }
 
-/// The batch in one of the factors of a dimension, in which it is repeated
-/// `numSegments` times; nullopt unless one factor has it alone.
-static std::optional<Batch> getOfFactor(const ShardingRule &rule,
-                                        ArrayRef<unsigned> ofDim, Batch batch) {
-  int64_t numSegments = batch.numSegments;
-  for (unsigned factor : ofDim) {
-    int64_t size = rule.factors[factor].size;
-    if (numSegments == 1 || numSegments < size)
-      return size % numSegments == 0
-                 ? std::optional<Batch>({factor, numSegments, batch.isSequence})
-                 : std::nullopt;
-    if (numSegments % size != 0)
-      return std::nullopt;
-    numSegments /= size;
+/// The batches of a dimension in its factors `ofDim`, except those that no factor
+/// has alone. `getSize` is the number of ranks of a batch's mesh dimension.
+static Batches getOfFactors(const ShardingRule &rule, ArrayRef<unsigned> ofDim,
+                            Batches batches,
+                            function_ref<int64_t(Batch)> getSize) {
+  llvm::sort(batches, [](Batch a, Batch b) { return a.axis < b.axis; });
+  // How many blocks each factor is split in so far.
+  SmallVector<int64_t> numBlocks(ofDim.size(), 1);
+  Batches found;
+  for (Batch batch : batches) {
+    int64_t numSegments = batch.numSegments;
+    size_t i = 0;
+    auto size = [&] { return rule.factors[ofDim[i]].size; };
+    while (i < ofDim.size() && numSegments > 1 && numSegments >= size() &&
+           numSegments % size() == 0)
+      numSegments /= rule.factors[ofDim[i++]].size;
+    if (i == ofDim.size() || size() % numSegments != 0)
+      continue;
+    if (numSegments == 1) {
+      size_t first = i;
+      while (i < ofDim.size() && numBlocks[i] > 1 && numBlocks[i] >= size())
+        ++i;
+      if (i == ofDim.size())
+        i = first;
+      numBlocks[i] *= getSize(batch);
+    }
+    found.push_back({ofDim[i], numSegments, batch.axis});
   }
-  return std::nullopt;
+  return found;
 }
 
 /// The segments in which a factor is split along `batch`; empty if it is split
@@ -78,16 +93,19 @@ void Graph::followBatch() {
         if (!dim)
           continue;
         batchDims.resize(values.size());
-        addBatch(batchDims[instance.values.lookup(argument)],
-                 {static_cast<unsigned>(*dim), 1, isSequence});
         for (auto name : function
                              .getArgAttrOfType<ArrayAttr>(
                                  index, isSequence ? kSequenceAttr : kBatchAttr)
-                             .getAsRange<StringAttr>())
-          if (llvm::none_of(batchAxes, [&](BatchAxis axis) {
-                return axis.name == name.getValue();
-              }))
+                             .getAsRange<StringAttr>()) {
+          auto axis = llvm::find_if(batchAxes, [&](BatchAxis axis) {
+            return axis.name == name.getValue();
+          });
+          unsigned number = axis - batchAxes.begin();
+          if (axis == batchAxes.end())
             batchAxes.push_back({name.getValue(), isSequence});
+          addBatch(batchDims[instance.values.lookup(argument)],
+                   {static_cast<unsigned>(*dim), 1, number});
+        }
       }
     }
   }
@@ -134,27 +152,44 @@ bool Graph::followBatchThrough(size_t index) {
     return tensors[std::min(i, tensors.size() - 1)];
   };
   Batches &factors = batchFactors[index];
+  auto getSize = [&](Batch batch) {
+    return mesh.getAxisSize(
+        AxisRefAttr::get(meshRef.getContext(), batchAxes[batch.axis].name));
+  };
   for (auto [i, operand] : llvm::enumerate(node.operands)) {
     if (operand == kNoValue)
       continue;
-    for (Batch given : batchDims[operand])
-      if (!rule.getWindow(/*isResult=*/false, i, given.index))
-        if (std::optional<Batch> batch = getOfFactor(
-                rule, getTensor(rule.operands, i)[given.index], given))
-          addBatch(factors, *batch);
+    for (auto [dim, ofDim] : llvm::enumerate(getTensor(rule.operands, i))) {
+      if (rule.getWindow(/*isResult=*/false, i, dim))
+        continue;
+      Batches own;
+      llvm::copy_if(batchDims[operand], std::back_inserter(own),
+                    [&](Batch batch) { return batch.index == dim; });
+      for (Batch batch : getOfFactors(rule, ofDim, own, getSize))
+        addBatch(factors, batch);
+    }
   }
   if (factors.empty())
     return changed;
   for (auto [i, result] : llvm::enumerate(node.results)) {
     Batches dims;
     for (auto [dim, ofDim] : llvm::enumerate(getTensor(rule.results, i))) {
+      // A factor that other mesh dimensions split completely doesn't repeat what
+      // is minor to it.
       int64_t major = 1;
       for (unsigned factor : ofDim) {
-        for (auto [own, numSegments, isSequence] : factors)
-          if (own == factor && !rule.getWindow(/*isResult=*/true, i, dim))
-            addBatch(dims, {static_cast<unsigned>(dim), major * numSegments,
-                            isSequence});
-        major *= rule.factors[factor].size;
+        int64_t numBlocks = 1;
+        for (Batch batch : factors) {
+          if (batch.index != factor ||
+              rule.getWindow(/*isResult=*/true, i, dim))
+            continue;
+          addBatch(dims, {static_cast<unsigned>(dim), major * batch.numSegments,
+                          batch.axis});
+          if (batch.numSegments == 1)
+            numBlocks *= getSize(batch);
+        }
+        if (numBlocks == 1 || numBlocks < rule.factors[factor].size)
+          major *= rule.factors[factor].size;
       }
     }
     add(result, dims);
@@ -169,18 +204,17 @@ ArrayRef<Batch> Graph::getBatchFactors(const Node &node) const {
                               : batchFactors[&node - nodes.data()];
 }
 
-/// The factors that the mesh dimensions of the batch, or those of the sequence,
-/// may split in `node`.
-Batches Graph::getSplitFactors(const Node &node, bool ofSequence) const {
+/// The factors that the mesh dimension `axis` may split in `node`.
+Batches Graph::getSplitFactors(const Node &node, unsigned axis) const {
   const ShardingRule &rule = space.getRule(node.rule);
   Batches own;
   for (Batch batch : getBatchFactors(node)) {
-    if (batch.isSequence != ofSequence)
+    if (batch.axis != axis)
       continue;
     addBatch(own, batch);
     for (auto [factor, other] : rule.alternatives)
-      if (factor == batch.index && ofSequence)
-        addBatch(own, {other, 1, ofSequence});
+      if (factor == batch.index && batchAxes[axis].isSequence)
+        addBatch(own, {other, 1, axis});
   }
   return own;
 }
@@ -190,7 +224,7 @@ std::vector<SplitChoice> Graph::getAlternativeChoices(const Node &node) const {
   const ShardingRule &rule = space.getRule(node.rule);
   if (rule.alternatives.empty() || getBatchFactors(node).empty())
     return choices;
-  for (BatchAxis axis : batchAxes) {
+  for (auto [number, axis] : llvm::enumerate(batchAxes)) {
     if (!axis.isSequence)
       continue;
     // A mesh dimension may have more ranks than the major factor of a product,
@@ -203,7 +237,7 @@ std::vector<SplitChoice> Graph::getAlternativeChoices(const Node &node) const {
           }))
         collectParts(rule, dim, mesh, whole, /*before=*/1, axes);
     for (AxisRefAttr part : axes)
-      for (Batch batch : getSplitFactors(node, /*ofSequence=*/true))
+      for (Batch batch : getSplitFactors(node, number))
         if (rule.factors[batch.index].kind != FactorKind::Whole &&
             batch.numSegments == 1)
           choices.push_back({part, /*isLinear=*/false, batch.index, {}});
@@ -230,8 +264,8 @@ LogicalResult Graph::verifyAlternatives(
     if (!node.op || node.kind != Node::Compute ||
         space.getRule(node.rule).alternatives.empty())
       continue;
-    Batches factors = getSplitFactors(node, /*ofSequence=*/true);
-    for (BatchAxis axis : batchAxes) {
+    for (auto [number, axis] : llvm::enumerate(batchAxes)) {
+      Batches factors = getSplitFactors(node, number);
       if (!axis.isSequence || factors.empty() ||
           isSplitByAll(getStrategy(index).split, factors, axis.name))
         continue;
@@ -262,10 +296,11 @@ void Graph::keepBatch(const Node &node,
   if (getBatchFactors(node).empty())
     return;
   const ShardingRule &rule = space.getRule(node.rule);
-  for (BatchAxis axis : batchAxes) {
-    Batches factors = getSplitFactors(node, axis.isSequence);
+  for (auto [number, axis] : llvm::enumerate(batchAxes)) {
+    Batches factors = getSplitFactors(node, number);
+    StringRef name = axis.name;
     auto isOver = [&](const SplitChoice &choice) {
-      return choice.axis.getName() == axis.name;
+      return choice.axis.getName() == name;
     };
     // An alternative may have too few elements for the whole mesh dimension.
     auto isPossible = [&](const SplitChoice &choice) {
@@ -311,15 +346,16 @@ const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
               });
             }))
           kept.reset(i);
-  for (BatchAxis axis : batchAxes) {
-    if (!isDecided(node, axis.name))
+  for (auto [number, axis] : llvm::enumerate(batchAxes)) {
+    StringRef name = axis.name;
+    if (!isDecided(node, name))
       continue;
-    Batches own = getSplitFactors(node, axis.isSequence);
+    Batches own = getSplitFactors(node, number);
     auto isAlong = [&](const OpSplit &split, bool mayBePart) {
       return llvm::any_of(own, [&](Batch batch) {
         return llvm::any_of(split.factorAxes[batch.index],
                             [&](AxisRefAttr part) {
-                              return part.getName() == axis.name &&
+                              return part.getName() == name &&
                                      (mayBePart || part.isWhole());
                             }) &&
                split.factorSegments[batch.index] == getSegments(rule, batch);
@@ -333,7 +369,7 @@ const Domain *Graph::keepBatch(const Node &node, const Domain *domain) const {
       llvm::BitVector split(kept.size());
       for (unsigned strategy : kept.set_bits()) {
         const OpSplit &each = domain->strategies[strategy].split;
-        if (hasAlternatives ? isSplitByAll(each, own, axis.name)
+        if (hasAlternatives ? isSplitByAll(each, own, name)
                             : isAlong(each, mayBePart))
           split.set(strategy);
       }

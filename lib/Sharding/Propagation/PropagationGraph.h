@@ -86,19 +86,20 @@ struct ElidedLayers {
   unsigned before = 0, begin = 0, end = 0;
 };
 
-/// The position of the batch, or of the sequence of context parallelism, in a
-/// tensor, or in an op's rule.
+/// Where a mesh dimension splits the batch, or the sequence of context
+/// parallelism, in a tensor or in an op's rule.
 struct Batch {
   /// The dimension, or the factor.
   unsigned index;
   /// How often the batch is repeated one after the other: the size of the part
   /// that is major to it.
   int64_t numSegments;
-  bool isSequence = false;
+  /// Index into the mesh dimensions of batch and sequence.
+  unsigned axis;
 
   friend bool operator==(Batch a, Batch b) {
     return a.index == b.index && a.numSegments == b.numSegments &&
-           a.isSequence == b.isSequence;
+           a.axis == b.axis;
   }
 };
 /// A mesh dimension that splits the batch or the sequence.
@@ -209,7 +210,7 @@ private:
 
   bool followBatchThrough(size_t node);
   ArrayRef<Batch> getBatchFactors(const Node &node) const;
-  Batches getSplitFactors(const Node &node, bool ofSequence) const;
+  Batches getSplitFactors(const Node &node, unsigned axis) const;
   /// The choices over the mesh dimensions of the sequence along alternatives to
   /// it. They spread from nowhere.
   std::vector<SplitChoice> getAlternativeChoices(const Node &node) const;

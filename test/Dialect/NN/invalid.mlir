@@ -662,6 +662,14 @@ func.func @dispatch_parts(%x: tensor<5x8xf32>, %s: tensor<2x6xi64>) {
 
 // -----
 
+func.func @dispatch_groups(%x: tensor<4x8xf32>, %s: tensor<4x6xi64>) {
+  // expected-error@+1 {{'nn.dispatch' op groups must be two positive numbers whose product divides 4, found [2, 4]}}
+  %0 = nn.dispatch %x to %s {groups = array<i64: 2, 4>} : (tensor<4x8xf32>, tensor<4x6xi64>) -> tensor<4x6x8xf32>
+  return
+}
+
+// -----
+
 func.func @combine_element(%y: tensor<2x6x8xf32>, %s: tensor<2x6xi64>) {
   // expected-error@+1 {{'nn.combine' op tokens and rows must have one element type, found 'tensor<4x8xf64>' and 'tensor<2x6x8xf32>'}}
   %0 = nn.combine %y from %s : (tensor<2x6x8xf32>, tensor<2x6xi64>) -> tensor<4x8xf64>

@@ -232,6 +232,8 @@ func.func @parts(%x: tensor<16x8xf32>, %w: tensor<4x8x6xf32>, %e: tensor<2x3xi32
   %2 = nn.dispatch %x to %s : (tensor<16x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
   // CHECK: nn.combine %{{.*}} from %{{.*}} : (tensor<2x5x8xf32>, tensor<2x5xi64>) -> tensor<16x8xf32>
   %3 = nn.combine %2 from %s : (tensor<2x5x8xf32>, tensor<2x5xi64>) -> tensor<16x8xf32>
+  // CHECK: nn.dispatch %{{.*}} to %{{.*}} {groups = array<i64: 2, 1>} : (tensor<16x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
+  %4 = nn.dispatch %x to %s {groups = array<i64: 2, 1>} : (tensor<16x8xf32>, tensor<2x5xi64>) -> tensor<2x5x8xf32>
   return
 }
 

@@ -9,10 +9,10 @@ using tp::GradientBuilder;
 
 void DispatchOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, CombineOp::create(b, getTokens().getType(), b.getGradient(),
-                                     getSlots()));
+                                     getSlots(), getGroups()));
 }
 
 void CombineOp::buildGradient(GradientBuilder &b) {
   b.setGradient(0, DispatchOp::create(b, getRows().getType(), b.getGradient(),
-                                      getSlots()));
+                                      getSlots(), getGroups()));
 }
