@@ -34,9 +34,9 @@
 # Exits with 1 when anything differs or fails; a goal that is missed is no failure.
 # CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch.
 # TP_FAKE: a folder with the fake device, instead of the one that --fake builds.
-# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after
-# how long a run counts as hung. TP_ROUNDS (3, with --fake 1): of blocks and torch; 0 only writes
-# their table again. TP_RANKS: the numbers of ranks of the stage torch, in this order; it leaves what
+# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60, with
+# --fake 180): after how long a run counts as hung. TP_ROUNDS (3, with --fake 1): of blocks and
+# torch; 0 only writes their table again. TP_RANKS: the numbers of ranks of the stage torch, in this order; it leaves what
 # was measured for others.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -64,17 +64,16 @@ done
 python=${TP_PYTHON:-python3}
 objects=check-build
 results=results
-limit=${TP_RUN_SECONDS:-60}
 mkdir -p $objects $results
 program=device.tpx
 devices=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
 libraries=${LD_LIBRARY_PATH:-}
-warmup=5 repeat=50 rounds=3
+warmup=5 repeat=50 rounds=3 limit=60
 if [ $fake = 1 ]; then
   # One run is enqueued, one captured, and one replayed.
-  program=fake.tpx devices=8 libraries=$PWD/$objects/fake warmup=2 repeat=1 rounds=1
+  program=fake.tpx devices=8 libraries=$PWD/$objects/fake warmup=2 repeat=1 rounds=1 limit=180
 fi
-rounds=${TP_ROUNDS:-$rounds}
+rounds=${TP_ROUNDS:-$rounds} limit=${TP_RUN_SECONDS:-$limit}
 # An empty entry would be the current folder.
 search=$PWD/$objects:$PWD/third_party/lib${libraries:+:$libraries}
 
