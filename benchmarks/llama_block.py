@@ -13,6 +13,7 @@ scripts/gpu-pack.sh compiles what the first makes, scripts/gpu-check.sh times it
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -198,13 +199,19 @@ def attend(config, name, device):
     return run
 
 
-def list_kernels(run):
-    """The kernels of a call and their microseconds, longest first: among them is attention's, whose backend PyTorch chooses."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+def list_kernels(run, device):
+    """The longest kernels of a call, on the CPU its ops, and their microseconds; and attention's, which name the backend that PyTorch
+    chooses."""
+    on_device = device == "cuda"
+    activity = torch.profiler.ProfilerActivity.CUDA if on_device else torch.profiler.ProfilerActivity.CPU
+    with torch.profiler.profile(activities=[activity]) as profile:
         run()
-        torch.cuda.synchronize()
-    kernels = sorted(profile.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
-    return ", ".join(f"{kernel.count} x {kernel.key[:48]} {kernel.self_device_time_total:.0f}" for kernel in kernels[:8])
+        if on_device:
+            torch.cuda.synchronize()
+    kernels = sorted((-(kernel.self_device_time_total if on_device else kernel.self_cpu_time_total), kernel.count, kernel.key)
+                     for kernel in profile.key_averages())
+    listed = kernels[:8] + [kernel for kernel in kernels[8:] if re.search("attention|flash|fmha|sdpa", kernel[2])]
+    return ", ".join(f"{count} x {key[:48]} {-time:.0f}" for time, count, key in listed)
 
 
 def run_ours(arguments, case):
@@ -260,7 +267,7 @@ def measure_case(arguments, config, name, ranks, device, samples, bandwidth):
     ours = [case, f"{name}-products-{ranks}"] if arguments.tp_run else []
     rounds = range(arguments.rounds)
     lacks_rounds = any(count[what] <= number for number in rounds for what in (f"compiled-{case}", *(f"ours-{of}" for of in ours)))
-    if lacks_rounds or (device == "cuda" and not samples.has_note_of(case)):
+    if lacks_rounds or not samples.has_note_of(case):
         torch.compiler.reset()
         module = CASES[name](config).to(torch.bfloat16).to(device).eval()
         inputs = [torch.randn(shape, dtype=torch.bfloat16, device=device) for shape in CASES[name].shapes(config).values()]
@@ -274,8 +281,8 @@ def measure_case(arguments, config, name, ranks, device, samples, bandwidth):
                 print(f"compiled-{case} {wall:.9f}\ndevice-{case} {on_device:.9f}", flush=True)
             # What fails once isn't run in further rounds.
             ours = [of for of in ours if count[f"ours-{of}"] > number or run_ours(arguments, of)]
-        if device == "cuda" and not samples.has_note_of(case):
-            print(f"# {case}: {list_kernels(lambda: compiled(*inputs))}", flush=True)
+        if not samples.has_note_of(case):
+            print(f"# {case}: {list_kernels(lambda: compiled(*inputs), device)}", flush=True)
     if not count[f"attention-{case}"]:
         print(f"attention-{case} {take_time(attend(config, name, device), device)[1]:.9f}")
     for what, size in (("rest", rest_bytes), ("memory", all_bytes)):

@@ -444,7 +444,7 @@ fi
 
 # shown COMMAND STATUS TEXT: what a command of the stage has printed, or that it has failed.
 shown() {
-  line
+  [ -z "$(tail -n 1 "$section")" ] || line
   if [ "$2" != 0 ]; then
     line "\`$1\`: **failed** ($2): $(echo "$3" | grep -i -m1 error || reason "$2" "$3")"
     return 1

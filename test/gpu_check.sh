@@ -44,6 +44,8 @@ grep -q '| attention-added-bf16 | threads, graphs, own attention | ok |' results
 grep -q '| racecheck | mlp-f32-2 | ok | racecheck SUMMARY: 0 errors |' results.md
 grep -qE '\| mlp-f32-2 \| on \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \|' results.md
 grep -qE '\| prefill \| 8 \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \([0-9.]+ (ms|µs)\) \| [0-9.]+, (holds|misses) 0.95 \|' results.md
+# How PyTorch computes attention.
+grep -qE '^- prefill-8: .*[0-9]+ x aten::_scaled_dot_product_[a-z_]+ [0-9]+' results.md
 grep -q 'gemm *w2: linear' results.md
 grep -qE "^- runtime [0-9.]+, $([ -n "${TP_REBUILD:-}" ] && echo "built by " || echo "the pack's own tp-run")" results.md
 grep -qE '^- tp-run took /.*/libcuda.so.1$' results.md
