@@ -47,6 +47,7 @@ grep -qE '\| prefill \| 8 \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \([0-9.]+ (ms|
 # How PyTorch computes attention.
 grep -qE '^- prefill-8: .*[0-9]+ x aten::_scaled_dot_product_[a-z_]+ [0-9]+' results.md
 grep -q 'gemm *w2: linear' results.md
+cat -s results.md | cmp - results.md
 grep -qE "^- runtime [0-9.]+, $([ -n "${TP_REBUILD:-}" ] && echo "built by " || echo "the pack's own tp-run")" results.md
 grep -qE '^- tp-run took /.*/libcuda.so.1$' results.md
 
