@@ -5,7 +5,7 @@
 cache, and its own key and value are results, for whoever keeps the cache. Both are in bf16.
 
     llama_block.py make FOLDER         # TorchScript archives and inputs' types; weights take no space
-    llama_block.py measure             # lines 'WHAT-CASE-RANKS SECONDS', with PyTorch on CUDA, and ours in turn
+    llama_block.py measure             # lines 'WHAT-CASE-RANKS VALUE', with PyTorch on CUDA, and ours in turn
 
 scripts/gpu-pack.sh compiles what the first makes, scripts/gpu-check.sh times it beside the second.
 """
@@ -13,11 +13,13 @@ scripts/gpu-pack.sh compiles what the first makes, scripts/gpu-check.sh times it
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -197,68 +199,111 @@ def attend(config, name, device):
     return run
 
 
-def list_kernels(run):
-    """The kernels of a call and their microseconds, longest first: among them is attention's, whose backend PyTorch chooses."""
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+def list_kernels(run, device):
+    """The longest kernels of a call, on the CPU its ops, and their microseconds; and attention's, which name the backend that PyTorch
+    chooses."""
+    on_device = device == "cuda"
+    activity = torch.profiler.ProfilerActivity.CUDA if on_device else torch.profiler.ProfilerActivity.CPU
+    with torch.profiler.profile(activities=[activity]) as profile:
         run()
-        torch.cuda.synchronize()
-    kernels = sorted(profile.key_averages(), key=lambda kernel: -kernel.self_device_time_total)
-    return ", ".join(f"{kernel.count} x {kernel.key[:48]} {kernel.self_device_time_total:.0f}" for kernel in kernels[:8])
+        if on_device:
+            torch.cuda.synchronize()
+    kernels = sorted((-(kernel.self_device_time_total if on_device else kernel.self_cpu_time_total), kernel.count, kernel.key)
+                     for kernel in profile.key_averages())
+    listed = kernels[:8] + [kernel for kernel in kernels[8:] if re.search("attention|flash|fmha|sdpa", kernel[2])]
+    return ", ".join(f"{count} x {key[:48]} {-time:.0f}" for time, count, key in listed)
 
 
-def run_ours(arguments, case, device):
-    """Lines of one run of tp-run: its median, and the host's share."""
+def run_ours(arguments, case):
+    """Print the lines of one run of tp-run: its median and the host's share, or why it failed; whether it has not."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        warmup, repeat = (5, 50) if device == "cuda" else (3, 3)
+        report, log = Path(folder) / "report.json", Path(folder) / "log"
         environment = os.environ | ({"LD_LIBRARY_PATH": arguments.library_path} if arguments.library_path else {})
-        process = subprocess.run([arguments.tp_run, arguments.blocks / case / arguments.program, "--random", "0", "--warmup",
-                                  str(warmup), "--repeat", str(repeat), "--json", report],
-                                 capture_output=True, text=True, env=environment, timeout=120)
-        if process.returncode:
-            print(f"failed-{case} {process.stderr.splitlines()[0] if process.stderr else process.returncode}")
-            return
+        command = [arguments.tp_run, arguments.blocks / case / arguments.program, "--random", "0", "--warmup",
+                   str(arguments.warmup), "--repeat", str(arguments.repeat), "--json", report]
+        try:
+            # To a file: a pipe would be waited for as long as a child of the run has it.
+            with log.open("w") as output:
+                status = subprocess.run(command, stdout=output, stderr=output, env=environment,
+                                        timeout=arguments.run_seconds).returncode
+            reason = next((line for line in log.read_text().splitlines() if not line.startswith("note:")), f"exit code {status}")
+        except subprocess.TimeoutExpired:
+            status, reason = 124, f"no end after {arguments.run_seconds:g} s (TP_RUN_SECONDS)"
+        if status:
+            print(f"failed-{case} {reason}", flush=True)
+            return False
         times = json.loads(report.read_text())
-        print(f"ours-{case} {times['seconds']['median']:.9f}\nhost-{case} {times['host_seconds']['median']:.9f}")
+        print(f"ours-{case} {times['seconds']['median']:.9f}\nhost-{case} {times['host_seconds']['median']:.9f}", flush=True)
+        return True
+
+
+class Samples:
+    """What has been printed before: how many lines of each 'WHAT-CASE-RANKS', their last values, and the notes."""
+
+    def __init__(self, path):
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        self.notes = {line for line in lines if line.startswith("#")}
+        pairs = [line.split(" ", 1) for line in lines if line not in self.notes]
+        self.counts, self.values = Counter(name for name, _ in pairs), dict(pairs)
+
+    def note(self, text):
+        if text not in self.notes:
+            print(text, flush=True)
+
+    def has_note_of(self, case):
+        return any(note.startswith(f"# {case}:") for note in self.notes)
+
+
+def measure_bandwidth(device):
+    """Bytes a second of a copy, read and written."""
+    source = torch.empty(2**28 if device == "cuda" else 2**16, dtype=torch.float32, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / take_time(lambda: target.copy_(source), device)[1]
+
+
+def measure_case(arguments, config, name, ranks, device, samples, bandwidth):
+    """The lines of a case that `samples` lacks."""
+    case, count = f"{name}-{ranks}", samples.counts
+    ours = [case, f"{name}-products-{ranks}"] if arguments.tp_run else []
+    rounds = range(arguments.rounds)
+    lacks_rounds = any(count[what] <= number for number in rounds for what in (f"compiled-{case}", *(f"ours-{of}" for of in ours)))
+    if lacks_rounds or not samples.has_note_of(case):
+        torch.compiler.reset()
+        module = CASES[name](config).to(torch.bfloat16).to(device).eval()
+        inputs = [torch.randn(shape, dtype=torch.bfloat16, device=device) for shape in CASES[name].shapes(config).values()]
+        for tensor in inputs:
+            # Without this, each call would copy its inputs, the cache too, to the graph's own memory.
+            torch._dynamo.mark_static_address(tensor)
+        compiled = torch.compile(module, **({"mode": "max-autotune"} if device == "cuda" else {"backend": "eager"}))
+        for number in rounds:
+            if count[f"compiled-{case}"] <= number:
+                wall, on_device = take_time(lambda: compiled(*inputs), device)
+                print(f"compiled-{case} {wall:.9f}\ndevice-{case} {on_device:.9f}", flush=True)
+            # What fails once isn't run in further rounds.
+            ours = [of for of in ours if count[f"ours-{of}"] > number or run_ours(arguments, of)]
+        if not samples.has_note_of(case):
+            print(f"# {case}: {list_kernels(lambda: compiled(*inputs), device)}", flush=True)
+    if not count[f"attention-{case}"]:
+        print(f"attention-{case} {take_time(attend(config, name, device), device)[1]:.9f}")
+    for what, size in (("rest", rest_bytes), ("memory", all_bytes)):
+        if not count[f"{what}-{case}"]:
+            print(f"{what}-{case} {size(config, name) / bandwidth:.9f}", flush=True)
 
 
 def measure(arguments, whole, device):
-    """Lines 'WHAT-CASE-RANKS SECONDS': the block compiled by PyTorch, what the floor adds to the products, and what a copy takes for
+    """Lines 'WHAT-CASE-RANKS VALUE': the block compiled by PyTorch, what the floor adds to the products, and what a copy takes for
     all that a block reads; between them, ours."""
+    samples = Samples(arguments.samples)
     torch.manual_seed(0)
     cudnn = torch.backends.cudnn.version() if device == "cuda" else "none"
-    print(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}")
-    source = torch.empty(2**28 if device == "cuda" else 2**16, dtype=torch.float32, device=device)
-    target = torch.empty_like(source)
-    bandwidth = 2 * source.nbytes / take_time(lambda: target.copy_(source), device)[1]
-    print(f"# a copy: {bandwidth / 1e9:.0f} GB/s, read and written")
-    del source, target
-    options = {"mode": "max-autotune"} if device == "cuda" else {"backend": "eager"}
-    for ranks in arguments.ranks:
-        config = whole.of_rank(ranks)
-        for name in ("prefill", "decode"):
-            case = f"{name}-{ranks}"
-            torch.compiler.reset()
-            module = CASES[name](config).to(torch.bfloat16).to(device).eval()
-            inputs = [torch.randn(shape, dtype=torch.bfloat16, device=device)
-                      for shape in CASES[name].shapes(config).values()]
-            for tensor in inputs:
-                # Without this, each call would copy its inputs, the cache too, to the graph's own memory.
-                torch._dynamo.mark_static_address(tensor)
-            compiled = torch.compile(module, **options)
-            with torch.no_grad():
-                for number in range(arguments.rounds):
-                    wall, on_device = take_time(lambda: compiled(*inputs), device)
-                    print(f"compiled-{case} {wall:.9f}\ndevice-{case} {on_device:.9f}")
-                    if arguments.tp_run:
-                        for ours in (case, f"{name}-products-{ranks}"):
-                            run_ours(arguments, ours, device)
-                    sys.stdout.flush()
-                if device == "cuda":
-                    print(f"# {case}: {list_kernels(lambda: compiled(*inputs))}")
-                print(f"attention-{case} {take_time(attend(config, name, device), device)[1]:.9f}")
-            print(f"rest-{case} {rest_bytes(config, name) / bandwidth:.9f}")
-            print(f"memory-{case} {all_bytes(config, name) / bandwidth:.9f}", flush=True)
+    samples.note(f"# PyTorch {torch.__version__}, CUDA {torch.version.cuda}, cuDNN {cudnn}")
+    bandwidth = float(samples.values.get("bandwidth", 0)) or measure_bandwidth(device)
+    if not samples.counts["bandwidth"]:
+        print(f"bandwidth {bandwidth:.0f}", flush=True)
+    with torch.no_grad():
+        for ranks in arguments.ranks:
+            for name in ("prefill", "decode"):
+                measure_case(arguments, whole.of_rank(ranks), name, ranks, device, samples, bandwidth)
 
 
 def main():
@@ -270,6 +315,10 @@ def main():
     measurer.add_argument("--device", choices=["cuda", "cpu"], default="cuda",
                           help="cpu: without compiling, to try this script")
     measurer.add_argument("--rounds", type=int, default=3, help="how often all take turns (default: %(default)s)")
+    measurer.add_argument("--samples", type=Path, help="what it has printed before; it measures only what is missing there")
+    measurer.add_argument("--run-seconds", type=float, default=60, help="after how long a run of ours counts as hung (default: %(default)s)")
+    measurer.add_argument("--warmup", type=int, default=5, help="of a run of ours, runs that don't count (default: %(default)s)")
+    measurer.add_argument("--repeat", type=int, default=50, help="of a run of ours, runs that count (default: %(default)s)")
     measurer.add_argument("--tp-run", type=Path, help="the tool that runs ours in turn; without it, PyTorch is alone")
     measurer.add_argument("--blocks", type=Path, help="folder of a folder of each case with ours")
     measurer.add_argument("--program", default="device.tpx", help="their file (default: %(default)s)")

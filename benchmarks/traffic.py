@@ -6,7 +6,8 @@ attention and collectives are calls of libraries and don't count.
 
 Without programs, those of a block of the shapes of Llama 3 8B (traffic_block.py): the block alone in bf16, with 4096 tokens, and with
 one token and a cache of 8192, compared with the least that any kernels for it would move; between embedding and head, its forward pass
-in bf16, and a training step with clipped gradients and AdamW, in f32 and in bf16. Exits with 1 where a program, or one of its kernels
+in bf16, and a training step with clipped gradients and AdamW, in f32 and in bf16. With --measured, the block that llama_block.py
+times, as tp-import imports it from PyTorch; it transposes heads before it rotates them. Exits with 1 where a program, or one of its kernels
 that moves 1 % of its bytes or more, is above the bounds that --check gives, or the block alone launches more kernels than
 --check-launches gives."""
 
@@ -38,6 +39,7 @@ def parse_arguments():
     parser.add_argument("--check", type=float, nargs=2, metavar=("PROGRAM", "KERNEL"),
                         help="the most that a program, and a kernel, may move of what is least, as 1.1 2")
     parser.add_argument("--check-launches", type=int, metavar="N", help="the most kernels that the block alone may launch")
+    parser.add_argument("--measured", action="store_true", help="the block alone as llama_block.py has it; needs PyTorch")
     short.add_option(parser, max_blocks=4)
     return parser.parse_args()
 
@@ -96,12 +98,31 @@ def report(arguments, name, program, least_of_function=None):
     return is_good
 
 
+BLOCKS = {"4096 tokens": dict(tokens=4096), "one token": dict(tokens=1, context=8192)}
+
+
+def get_least_bytes(name):
+    return traffic_block.get_least_bytes(**LAYER, tokens=BLOCKS[name]["tokens"], element_bytes=2)
+
+
+def import_measured(arguments, folder):
+    """The block that llama_block.py measures, with the least bytes of its kernels."""
+    import llama_block
+
+    llama_block.make(folder, llama_block.Config(), [1])
+    for case, name in (("prefill-1", "4096 tokens"), ("decode-1", "one token")):
+        program = folder / f"{case}.mlir"
+        inputs = (folder / f"{case}.inputs").read_text().splitlines()
+        run(arguments, "tp-import", folder / f"{case}.pt", *(text for value in inputs for text in ("--input", value)), "-o", program)
+        yield f"measured block, {name}, bf16", program, get_least_bytes(name)
+
+
 def make_programs(arguments, folder):
     """For one rank: a block alone, with the least bytes of its kernels; its forward pass and training steps."""
-    for name, sizes in (("4096 tokens", dict(tokens=4096)), ("one token", dict(tokens=1, context=8192))):
+    for name, sizes in BLOCKS.items():
         layer = folder / f"{name}.mlir"
         layer.write_text(traffic_block.build_layer(**LAYER, **sizes, dtype="bf16"))
-        yield f"block alone, {name}, bf16", layer, traffic_block.get_least_bytes(**LAYER, tokens=sizes["tokens"], element_bytes=2)
+        yield f"block alone, {name}, bf16", layer, get_least_bytes(name)
     forward = folder / "forward.mlir"
     forward.write_text(traffic_block.build(**SIZES, dtype="bf16"))
     yield "block, forward, bf16", forward
@@ -118,7 +139,8 @@ def main():
     arguments = parse_arguments()
     print("| program | kernels, launches × blocks × threads | least, MiB | moved | requested |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
-        programs = [(str(program.parent), program) for program in arguments.programs] or make_programs(arguments, Path(folder))
+        make = import_measured if arguments.measured else make_programs
+        programs = [(str(program.parent), program) for program in arguments.programs] or make(arguments, Path(folder))
         is_good = [report(arguments, *program) for program in programs]
     sys.exit(not all(is_good))
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Checks and times the runtime on a CUDA device, in the folder that scripts/gpu-pack.sh packed, in
 # stages that can run alone, each in less than nine minutes, since a machine with a device may be at
-# hand for minutes only:
+# hand for minutes only (TP_REBUILD=1 takes longer on two cores):
 #
 #   build     takes the pack's own runtime and tp-run; where they don't run, or with TP_REBUILD=1,
 #             builds them
@@ -29,12 +29,15 @@
 # without a GPU can check. Its times mean nothing. --cases: those cases and blocks whose names
 # match.
 # Rows are written to results/STAGE.md as they come; in the end results.md (--out) has all stages'.
+# The stages blocks and torch share the table of blocks.md: its medians are those of
+# results/torch.samples, or else of results/blocks.samples.
 # Exits with 1 when anything differs or fails; a goal that is missed is no failure.
 # CXX (g++), TP_OPTIMIZE (-O3): the compiler. TP_PYTHON (python3): the one with PyTorch.
 # TP_FAKE: a folder with the fake device, instead of the one that --fake builds.
-# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60): after
-# how long a run counts as hung. TP_ROUNDS (3): of blocks; 0 only writes their table again.
-# TP_RANKS: the numbers of ranks of the stage torch, in this order.
+# TP_SANITIZER, TP_NCU: other programs than compute-sanitizer and ncu. TP_RUN_SECONDS (60, with
+# --fake 180): after how long a run counts as hung. TP_ROUNDS (3, with --fake 1): of blocks and
+# torch; 0 only writes their table again. TP_RANKS: the numbers of ranks of the stage torch, in this order; it leaves what
+# was measured for others.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 all=build,cases,sanitize,time,blocks,torch,profile
@@ -61,17 +64,18 @@ done
 python=${TP_PYTHON:-python3}
 objects=check-build
 results=results
-samples=$results/samples
-rounds=${TP_ROUNDS:-3}
 mkdir -p $objects $results
 program=device.tpx
 devices=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
 libraries=${LD_LIBRARY_PATH:-}
-own=$PWD/$objects:$PWD/third_party/lib
-warmup=5 repeat=50
+warmup=5 repeat=50 rounds=3 limit=60
 if [ $fake = 1 ]; then
-  program=fake.tpx devices=8 libraries=$PWD/$objects/fake rounds=1 warmup=3 repeat=3
+  # One run is enqueued, one captured, and one replayed.
+  program=fake.tpx devices=8 libraries=$PWD/$objects/fake warmup=2 repeat=1 rounds=1 limit=180
 fi
+rounds=${TP_ROUNDS:-$rounds} limit=${TP_RUN_SECONDS:-$limit}
+# An empty entry would be the current folder.
+search=$PWD/$objects:$PWD/third_party/lib${libraries:+:$libraries}
 
 #===----------------------------------------------------------------------===#
 # Stages, rows and runs
@@ -94,7 +98,7 @@ row() {
   echo "$text"
 }
 line() { echo "$*" >>"$section"; }
-run() { LD_LIBRARY_PATH=$own:$libraries timeout "${TP_RUN_SECONDS:-60}" $launcher $objects/tp-run "$@" 2>&1; }
+run() { LD_LIBRARY_PATH=$search timeout "$limit" $launcher $objects/tp-run "$@" 2>&1; }
 launcher=
 # run_case NAME OPTION…: prints what tp-run says; its exit code, 124 if it hangs.
 run_case() {
@@ -103,20 +107,39 @@ run_case() {
   # shellcheck disable=SC2046
   run "cases/$name/$program" $(cat "cases/$name/arguments") "$@"
 }
+report=$objects/report.json
 first_line() { grep -v '^note:' | head -1; }
+# reason STATUS TEXT: why a run has failed that ended so.
+reason() { if [ "$1" = 124 ]; then echo "no end after $limit s (TP_RUN_SECONDS)"; else echo "$2" | first_line; fi; }
 # median FILE MEMBER: of a report of tp-run, in seconds.
 median() { awk -v member="\"$2\":" '$1 == member { found = 1 } found && $1 == "\"median\":" { sub(",", "", $2); print $2; exit }' "$1"; }
-# middle: the median of the numbers on stdin, one a line.
-middle() { sort -g | awk '{ x[NR] = $1 } END { if (NR) print (x[int((NR + 1) / 2)] + x[int(NR / 2) + 1]) / 2 }'; }
 # in_units SECONDS: for people; nothing for nothing.
 in_units() { [ -n "${1:-}" ] && awk -v s="$1" 'BEGIN { if (s < 1e-3) printf "%.2f µs", s * 1e6; else printf "%.3f ms", s * 1e3 }'; }
+
+# Where there is one device, only NCCL 2.30 and newer let ranks share it, when they are told.
+shared=
+if [ "$devices" -lt 2 ]; then
+  export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=4
+  shared="--device 0"
+fi
 
 #===----------------------------------------------------------------------===#
 # build
 #===----------------------------------------------------------------------===#
 
+# list_libraries NAME OPTION…: the files of NVIDIA's libraries that a run of the case loads, wherever
+# they are.
+list_libraries() {
+  local text
+  [ -f "cases/$1/$program" ] || return 0
+  if text=$(run_case "$@" --repeat 1 --json $report); then
+    sed -n '/^  "libraries": \[/,/\]/s/^ *"\(\/.*\)",\{0,1\}$/tp-run took \1/p' $report
+  else
+    echo "no list of what tp-run took for $*: $(reason $? "$text")"
+  fi >>$objects/libraries
+}
 build() {
-  local cxx=${CXX:-g++} third=$PWD/third_party lib=$PWD/runtime/lib version sources tool flags
+  local cxx=${CXX:-g++} third=$PWD/third_party lib=$PWD/runtime/lib version sources tool flags origin name
   flags="-std=c++20 ${TP_OPTIMIZE:--O3} -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -Iruntime/include -Iruntime/lib -isystem $third/include"
   # compile FLAGS SOURCE…: in parallel, each to $objects/PATH.o.
   compile() {
@@ -130,7 +153,9 @@ build() {
   version=$(sed -n 's/^project(tprt VERSION \([0-9.]*\).*/\1/p' runtime/CMakeLists.txt)
   if [ -z "${TP_REBUILD:-}" ] && LD_LIBRARY_PATH=prebuilt:$third/lib prebuilt/tp-run --version >/dev/null 2>&1; then
     cp -P prebuilt/* $objects/
+    origin="the pack's own tp-run"
   else
+    origin="built by $($cxx --version 2>/dev/null | head -1)"
     sources=$(find runtime/lib -name '*.cpp')
     tool=$(find tools/tp-run -name '*.cpp')
     compile "$flags -DTPRT_VERSION='\"$version\"' -DTPRT_KERNEL_FOLDER='\"$lib/cuda\"'" $sources
@@ -138,8 +163,10 @@ build() {
     compile "$flags" $tool
     $cxx -o $objects/tp-run $(objects_of $tool) $objects/libtprt.so "$third"/lib/*.so* -lpthread -Wl,-rpath,"$PWD/$objects:$third/lib"
   fi
+  # What an earlier build has left: a link to TP_FAKE, or a folder.
+  if [ $fake = 1 ]; then rm -rf $objects/fake; fi
   if [ $fake = 1 ] && [ -n "${TP_FAKE:-}" ]; then
-    ln -sfn "$TP_FAKE" $objects/fake
+    ln -s "$TP_FAKE" $objects/fake
   elif [ $fake = 1 ]; then
     sources=$(find runtime/fake -name '*.cpp')
     compile "$flags -Iruntime/fake" $sources
@@ -151,14 +178,19 @@ build() {
   fi
   set +e
   begin Machine
-  line "- runtime $version, $($cxx --version 2>/dev/null | head -1)"
+  line "- runtime $version, $origin"
+  : >$objects/libraries
+  list_libraries prefill-bf16
+  # shellcheck disable=SC2086
+  list_libraries mlp-f32-2 -n 2 $shared
+  sort -u $objects/libraries | sed 's/^/- /' >>"$section"
   if [ $fake = 1 ]; then
     line "- the fake device: no GPU was used, and times mean nothing"
     return
   fi
   nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader 2>&1 | sed 's/^/- /' >>"$section"
   line "- nvcc: $( (nvcc --version 2>/dev/null || echo none) | tail -1)"
-  ldconfig -p 2>/dev/null | awk '/libcublasLt.so.1|libcudnn.so|libnccl.so/ { print "- " $1 ": " $NF }' >>"$section"
+  ldconfig -p 2>/dev/null | awk '/libcublasLt.so.1|libcudnn.so|libnccl.so/ { print "- installed: " $1 ": " $NF }' >>"$section"
 }
 if started build; then build; fi
 [ -x $objects/tp-run ] || { echo "gpu-check.sh: nothing is built here yet: run the stage 'build' first" >&2; exit 2; }
@@ -186,7 +218,7 @@ check_case() {
   elif echo "$text" | grep -q 'cannot load NCCL\|Duplicate GPU'; then
     row "$name | $title" skipped "" "$(echo "$text" | grep -m1 'cannot load NCCL\|Duplicate GPU')"
   else
-    row "$name | $title" "**failed** ($status)" "" "$(echo "$text" | first_line)"
+    row "$name | $title" "**failed** ($status)" "" "$(reason $status "$text")"
   fi
 }
 if started cases; then
@@ -201,12 +233,6 @@ if started cases; then
   for name in $(echo "$names" | grep -- '-4$'); do
     for i in $(seq 5); do check_case "$name" "threads, graphs, again $i"; done
   done
-  # Where there is one device, only NCCL 2.30 and newer let ranks share it, when they are told.
-  shared=
-  if [ "$devices" -lt 2 ]; then
-    export NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_NVLS_ENABLE=0 NCCL_MAX_CTAS=4
-    shared="--device 0"
-  fi
   for name in $(echo "$names" | grep -- '-2$'); do
     # shellcheck disable=SC2086
     check_case "$name" "2 processes, graphs" -n 2 $shared
@@ -251,7 +277,7 @@ sanitize() {
         row "$kind | $name" skipped "$(echo "$text" | grep -m1 'Internal Sanitizer Error' | sed 's/^=* *//')"
       else
         echo "$text" >"$results/$kind-$name.log"
-        row "$kind | $name" "**failed** ($status)" "${summary:-$(echo "$text" | first_line)}, see $results/$kind-$name.log"
+        row "$kind | $name" "**failed** ($status)" "${summary:-$(reason $status "$text")}, see $results/$kind-$name.log"
       fi
     done
   done
@@ -262,7 +288,6 @@ if started sanitize; then sanitize; fi
 # time
 #===----------------------------------------------------------------------===#
 
-report=$objects/report.json
 if started time; then
   begin_rows "Times of the cases" "Host time is the time of a run minus waiting for the device; with several ranks it includes waiting for the other ranks' threads." "" \
     "| case | graphs | median of runs | host time of a run |" "|---|---|---|---|"
@@ -274,7 +299,7 @@ if started time; then
       if text=$(run_case "$name" --warmup $warmup --repeat $repeat --json $report $option); then
         row "$name | $graphs" "$(in_units "$(median $report seconds)")" "$(in_units "$(median $report host_seconds)")"
       else
-        row "$name | $graphs" "**failed**" "$(echo "$text" | first_line)"
+        row "$name | $graphs" "**failed**" "$(reason $? "$text")"
       fi
     done
   done
@@ -284,12 +309,38 @@ fi
 # blocks, torch
 #===----------------------------------------------------------------------===#
 
+# The numbers of ranks that the pack has blocks for, and those that this run is about.
+packed=$(ls blocks | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
 ranks=${TP_RANKS:-}
 [ -n "$ranks" ] || ranks=$(echo "$blocks" | sed -n 's/^[a-z]*-\([0-9]*\)$/\1/p' | sort -nu | tr '\n' ' ')
-# sample WHAT: the median of its samples.
-sample() { [ -f $samples ] && awk -v name="$1" '$1 == name { print $2 }' $samples | middle; }
-# drop REGEX: what a stage measures anew.
-drop() { if [ -f $samples ]; then grep -vE "^($1)" $samples >$samples.new; mv $samples.new $samples; fi; }
+# begin_samples CASES [LINES]: the stage's lines 'WHAT-CASE-RANKS VALUE', '# NOTE' and 'failed-CASE
+# REASON', without what it measures anew: all of the cases that match and the lines that begin so, or
+# only what failed where it continues.
+begin_samples() {
+  samples=$results/$stage.samples section=$results/blocks.md
+  touch $samples
+  [ "$rounds" != 0 ] || return 0
+  if [ $continues = 1 ]; then drop "failed-|# no PyTorch"; else drop "([a-z]+-|# )($1)[ :]|failed-torch|# no PyTorch${2:-}"; fi
+}
+drop() { grep -vE "^($1)" $samples >$samples.new; mv $samples.new $samples; }
+# count WHAT: how many samples the stage has of it.
+count() { grep -c "^$1 " $samples; }
+# read_medians: of the samples of both stages.
+declare -A medians
+read_medians() {
+  local file name value
+  medians=()
+  for file in $results/blocks.samples $results/torch.samples; do
+    [ -f $file ] || continue
+    while read -r name value; do medians[$name]=$value; done < <(grep -vE '^(#|failed-)' $file | sort -k1,1 -k2,2g |
+      awk '$1 != name { if (n) print name, (x[int((n + 1) / 2)] + x[int(n / 2) + 1]) / 2; name = $1; n = 0 } { x[++n] = $2 }
+           END { if (n) print name, (x[int((n + 1) / 2)] + x[int(n / 2) + 1]) / 2 }')
+  done
+}
+# sample WHAT: its median.
+sample() { echo "${medians[$1]:-}"; }
+# all_samples: of both stages.
+all_samples() { cat $results/blocks.samples $results/torch.samples 2>/dev/null; }
 # ratio A B, two decimals; nothing where one is missing.
 ratio() { [ -n "$1" ] && [ -n "$2" ] && awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 # judge VALUE GOAL; nothing where there is no value.
@@ -298,9 +349,10 @@ judge() { [ -n "$1" ] && awk -v a="$1" -v b="$2" 'BEGIN { print a <= b ? "holds"
 judged() { local value; value=$(ratio "$1" "$2"); [ -n "$value" ] && echo "$value, $(judge "$value" "$3") $3"; }
 # sum X…; nothing where one is missing.
 sum() { local x total=0; for x in "$@"; do [ -n "$x" ] || return; total=$(awk -v a="$total" -v b="$x" 'BEGIN { printf "%.9f", a + b }'); done; echo "$total"; }
-# tabulate: writes the stage's section from the samples.
+# tabulate: writes the section of blocks from the samples.
 tabulate() {
   local case count ours host products theirs floor goal
+  read_medians
   printf '%s\n' "## A block of Llama 3 8B, bf16" "" \
     "What one rank of tensor parallelism computes, without communication: 4096 tokens (prefill), or one token with a cache of 8192 (decode), whose" \
     "own key and value are results. Weights and inputs are random. \`tp-run blocks/NAME/$program --random 0 --warmup $warmup --repeat $repeat\`," \
@@ -309,14 +361,15 @@ tabulate() {
     "The floor of 4096 tokens is the block's products alone, by cuBLASLt through the runtime, plus attention alone, by cuDNN through PyTorch, plus one pass over" \
     "memory for the rest, at the rate of a copy; that of a token is the time of a copy of as many bytes as its weights and cache have. Each ratio is followed by" \
     "its goal: 0.95 of PyTorch's time and 1.10 of the floor for 4096 tokens, 0.70 and 1.25 for one token, and 10 µs of the host's time a step." "" >"$section"
-  [ -f $samples ] && sed -n 's/^# /- /p' $samples >>"$section"
+  all_samples | sed -n 's/^# /- /p' >>"$section"
+  [ -z "$(sample bandwidth)" ] || line "- a copy: $(awk -v b="$(sample bandwidth)" 'BEGIN { printf "%.0f", b / 1e9 }') GB/s, read and written"
   [ $fake = 1 ] && line "- the fake device and sizes of a test, PyTorch not compiling on the CPU: this shows that the scripts work, and nothing else"
-  [ -f $samples ] && sed -n 's/^failed-\([^ ]*\) /- \1: **failed**: /p' $samples >>"$section"
+  all_samples | sed -n 's/^failed-\([^ ]*\) /- \1: **failed**: /p' | sort -u >>"$section"
   line
   line "| case | ranks | tp-mlir | torch.compile | ratio | products | floor | ratio | host time |"
   line "|---|---|---|---|---|---|---|---|---|"
   for case in prefill decode; do
-    for count in $ranks; do
+    for count in $packed; do
       ours=$(sample "ours-$case-$count")
       host=$(sample "host-$case-$count")
       products=$(sample "ours-$case-products-$count")
@@ -336,23 +389,27 @@ tabulate() {
     done
   done
 }
-if [ -n "$ranks" ] && started blocks; then
-  [ $continues = 1 ] || drop 'ours-|host-|failed-'
+time_blocks() {
+  local round name text
+  begin_samples "$(echo $blocks | tr ' ' '|')"
   for round in $(seq "$rounds"); do
     for name in $blocks; do
+      [ "$(count "ours-$name")" -lt "$round" ] && [ "$(count "failed-$name")" = 0 ] || continue
       if text=$(run "blocks/$name/$program" --random 0 --warmup $warmup --repeat $repeat --json $report); then
         echo "ours-$name $(median $report seconds)"
         echo "host-$name $(median $report host_seconds)"
       else
-        echo "failed-$name $(echo "$text" | first_line)"
+        echo "failed-$name $(reason $? "$text")"
       fi | tee -a $samples
+      tabulate >/dev/null
     done
   done
   tabulate
-fi
+}
+if [ -n "$ranks" ] && started blocks; then time_blocks; fi
 
 compare_with_torch() {
-  local device options
+  local device options line
   if [ $fake = 1 ]; then
     device=cpu options="--short"
     "$python" -c 'import torch' 2>/dev/null || device=none
@@ -364,16 +421,20 @@ compare_with_torch() {
     echo "# no PyTorch with CUDA here: nothing to compare with, and no floor" | tee -a $samples
     return
   fi
-  [ $continues = 1 ] || drop '#|ours-|host-|failed-|compiled-|device-|attention-|rest-|memory-'
   # The fake libraries would be PyTorch's, too.
   # shellcheck disable=SC2086
   LD_LIBRARY_PATH=$([ $fake = 1 ] || echo "$libraries") PYTHONUNBUFFERED=1 "$python" benchmarks/llama_block.py measure $options --device $device --ranks $ranks \
-    --rounds "$rounds" --tp-run $objects/tp-run --blocks blocks --program $program --library-path "$own:$libraries" \
-    2>$objects/torch.log | tee -a $samples || echo "failed-torch $(tail -1 $objects/torch.log)" | tee -a $samples
+    --rounds "$rounds" --samples $samples --run-seconds "$limit" --warmup $warmup --repeat $repeat \
+    --tp-run $objects/tp-run --blocks blocks --program $program --library-path "$search" 2>$objects/torch.log |
+    while IFS= read -r line; do
+      echo "$line" | tee -a $samples
+      case $line in ours-*|memory-*|failed-*) tabulate >/dev/null ;; esac
+    done || echo "failed-torch $(tail -1 $objects/torch.log)" | tee -a $samples
 }
 if [ -n "$ranks" ] && started torch; then
-  compare_with_torch
-  section=$results/blocks.md
+  begin_samples "(prefill|decode)(-products)?-($(echo $ranks | tr ' ' '|'))" \
+    "$([ "$ranks" != "$packed" ] || echo '|bandwidth|# PyTorch')"
+  if [ "$rounds" != 0 ]; then compare_with_torch; fi
   tabulate
 fi
 
@@ -383,9 +444,9 @@ fi
 
 # shown COMMAND STATUS TEXT: what a command of the stage has printed, or that it has failed.
 shown() {
-  line
+  [ -z "$(tail -n 1 "$section")" ] || line
   if [ "$2" != 0 ]; then
-    line "\`$1\`: **failed** ($2): $(echo "$3" | grep -i -m1 error || echo "$3" | first_line)"
+    line "\`$1\`: **failed** ($2): $(echo "$3" | grep -i -m1 error || reason "$2" "$3")"
     return 1
   fi
   printf '%s\n' "\`$1\`:" "" >>"$section"

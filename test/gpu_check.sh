@@ -44,7 +44,39 @@ grep -q '| attention-added-bf16 | threads, graphs, own attention | ok |' results
 grep -q '| racecheck | mlp-f32-2 | ok | racecheck SUMMARY: 0 errors |' results.md
 grep -qE '\| mlp-f32-2 \| on \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \|' results.md
 grep -qE '\| prefill \| 8 \| [0-9.]+ (ms|µs) \| [0-9.]+ (ms|µs) \([0-9.]+ (ms|µs)\) \| [0-9.]+, (holds|misses) 0.95 \|' results.md
+# How PyTorch computes attention.
+grep -qE '^- prefill-8: .*[0-9]+ x aten::_scaled_dot_product_[a-z_]+ [0-9]+' results.md
 grep -q 'gemm *w2: linear' results.md
+cat -s results.md | cmp - results.md
+grep -qE "^- runtime [0-9.]+, $([ -n "${TP_REBUILD:-}" ] && echo "built by " || echo "the pack's own tp-run")" results.md
+grep -qE '^- tp-run took /.*/libcuda.so.1$' results.md
+
+# Without further rounds the table is written again, and the samples stay. A stage that goes on where
+# it was interrupted adds what is missing, one that starts anew leaves other ranks' samples.
+cp results/blocks.md blocks.md
+cat results/*.samples >samples
+names_of() { cut -d' ' -f1 "results/$1.samples" | sort; }
+blocks=$(names_of blocks) torch=$(names_of torch)
+for arguments in "--stage blocks" "--stage torch" "--stage torch --continue"; do
+  # shellcheck disable=SC2086
+  TP_ROUNDS=0 scripts/gpu-check.sh --fake $arguments >/dev/null
+  cat results/*.samples | cmp - samples
+  cmp results/blocks.md blocks.md
+done
+sed -i '/-prefill-2 /d' results/blocks.samples
+cp results/blocks.samples kept
+scripts/gpu-check.sh --fake --stage blocks --continue >/dev/null
+[ "$(names_of blocks)" = "$blocks" ]
+head -n "$(wc -l <kept)" results/blocks.samples | cmp - kept
+sed -i '/^compiled-prefill-2 /d; /^device-prefill-2 /d; /^attention-decode-2 /d' results/torch.samples
+cp results/torch.samples kept
+scripts/gpu-check.sh --fake --stage torch --continue >/dev/null
+[ "$(names_of torch)" = "$torch" ]
+head -n "$(wc -l <kept)" results/torch.samples | cmp - kept
+grep -- '-2 ' results/torch.samples >kept
+TP_RANKS=8 scripts/gpu-check.sh --fake --stage torch >/dev/null
+[ "$(names_of torch)" = "$torch" ]
+grep -- '-2 ' results/torch.samples | cmp - kept
 
 # What has no rows is written anew where a stage goes on.
 scripts/gpu-check.sh --fake --stage build,profile --continue >/dev/null
@@ -53,7 +85,7 @@ scripts/gpu-check.sh --fake --stage build,profile --continue >/dev/null
 
 # What is known to hold, and to miss: PyTorch's times, a thousand times as long and as short.
 judge() {
-  sed -i -E "s/^(compiled-prefill-2) .*/\1 $1/" results/samples
+  sed -i -E "s/^(compiled-prefill-2) .*/\1 $1/" results/torch.samples
   scripts/gpu-check.sh --fake --stage blocks --continue >/dev/null
   grep -qE "^\| prefill \| 2 \|.* $2 0.95 \|" results.md
 }
@@ -93,12 +125,49 @@ if TP_RUN_SECONDS=1 scripts/gpu-check.sh --fake --stage cases --cases '^mlp-f32-
   echo "error: what hangs passes" >&2
   exit 1
 fi
-grep -q '| mlp-f32-2 | threads, graphs | \*\*failed\*\* (124) |' hung.md
+grep -q '| mlp-f32-2 | threads, graphs | \*\*failed\*\* (124) |  | no end after 1 s (TP_RUN_SECONDS) |' hung.md
+if TP_RUN_SECONDS=1 scripts/gpu-check.sh --fake --stage time,blocks --cases '^(mlp-f32|prefill)-2$' --out hung.md >/dev/null; then
+  echo "error: what hangs is timed" >&2
+  exit 1
+fi
+grep -q '| mlp-f32-2 | on | \*\*failed\*\* | no end after 1 s (TP_RUN_SECONDS) |' hung.md
+grep -q '^- prefill-2: \*\*failed\*\*: no end after 1 s (TP_RUN_SECONDS)$' hung.md
+# The stage torch measures all else.
+if TP_RUN_SECONDS=1 TP_RANKS=2 scripts/gpu-check.sh --fake --stage torch --out hung.md >/dev/null; then
+  echo "error: what hangs is compared" >&2
+  exit 1
+fi
+grep -q '^- decode-products-2: \*\*failed\*\*: no end after 1 s (TP_RUN_SECONDS)$' hung.md
+grep -q '^memory-decode-2 ' results/torch.samples
 if TP_RUN_SECONDS=1 scripts/gpu-check.sh --fake --stage profile --out hung.md >/dev/null; then
   echo "error: what hangs is profiled" >&2
   exit 1
 fi
-grep -q 'tp-run blocks/prefill-2/fake.tpx --profile`: \*\*failed\*\* (124)' hung.md
+grep -q 'tp-run blocks/prefill-2/fake.tpx --profile`: \*\*failed\*\* (124): no end after 1 s (TP_RUN_SECONDS)' hung.md
+
+# On a device, tp-run finds the libraries in its own folders and LD_LIBRARY_PATH, not in the current
+# one, which an empty entry would add.
+printf '#!/bin/sh\necho "$LD_LIBRARY_PATH"; exit 1\n' >check-build/tp-run
+cp cases/mlp-f32-2/fake.tpx cases/mlp-f32-2/device.tpx
+for path in "" /one:/two; do
+  if LD_LIBRARY_PATH=$path scripts/gpu-check.sh --stage cases --cases '^mlp-f32-2$' --out paths.md >/dev/null; then exit 1; fi
+  grep -qF "| mlp-f32-2 | threads, graphs | **failed** (1) |  | $PWD/check-build:$PWD/third_party/lib${path:+:$path} |" paths.md
+done
+
+# One build after the other, with TP_FAKE and without, leaves that folder as it is.
+printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done; touch "$2"\n' >"$folder/cxx"
+chmod +x "$folder/cxx"
+mkdir -p "$folder/other"
+echo library >"$folder/other/libtprt-fake-cuda.so"
+rm -r results
+TP_REBUILD='' TP_FAKE=$folder/other scripts/gpu-check.sh --fake --stage build >/dev/null
+[ "$(readlink check-build/fake)" = "$folder/other" ]
+TP_REBUILD='' TP_FAKE='' CXX=$folder/cxx scripts/gpu-check.sh --fake --stage build >/dev/null
+[ ! -L check-build/fake ] && [ -L check-build/fake/libcuda.so.1 ]
+[ "$(ls "$folder/other")" = libtprt-fake-cuda.so ]
+[ "$(cat "$folder/other/libtprt-fake-cuda.so")" = library ]
+TP_REBUILD='' TP_FAKE=$folder/other scripts/gpu-check.sh --fake --stage build >/dev/null
+[ "$(readlink check-build/fake)" = "$folder/other" ]
 if scripts/gpu-check.sh --fake --stage nothing 2>stderr; then exit 1; fi
 grep -q "unknown stage 'nothing'; expected some of build,cases" stderr
 

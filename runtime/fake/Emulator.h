@@ -8,6 +8,7 @@
 //   void NAME(const tp_emulated_thread *self, void *const *arguments);
 //   const int32_t NAME_shared_bytes;   // static shared memory of a block
 //   const int32_t NAME_num_arguments;  // of 8 bytes each
+//   const int32_t NAME_max_threads;    // of a block
 //
 // and it calls the two functions below. Threads of a block are fibers, which
 // switch when they wait for each other; blocks run one after the other.

@@ -57,7 +57,8 @@ struct Settings {
   size_t dnnVersion = 91900;
   int64_t maxDnnHead = 128; ///< elements of a head of cuDNN's attention
   int32_t ncclVersion = 22809;
-  std::string hangingCall; ///< this function of NCCL's waits until reset()
+  bool ncclHasWindows = true; ///< else it registers without one, and says so
+  std::string hangingCall;    ///< this function of NCCL's waits until reset()
   int32_t deviceCount = 8;
   int32_t architecture = 0; ///< 90 for sm_90; 0: the emulator's own
   int32_t processors = 132;

@@ -21,6 +21,7 @@ struct CUmod_st {
   void *handle = nullptr; ///< of an emulated image
   int descriptor = -1;
   std::string ptx;
+  std::optional<Cubin> cubin;
   std::map<std::string, CUfunc_st> functions;
 };
 } // namespace tprt::cuda
@@ -31,32 +32,17 @@ static size_t getObjectSize(const void *data) {
   return header->e_shoff + size_t(header->e_shnum) * header->e_shentsize;
 }
 
-/// Whether a driver of this version takes PTX of the version: CUDA 12.3's is
-/// 8.3. And whether the device runs code for the PTX's target.
-static CUresult checkPtx(const std::string &ptx) {
-  const Settings &settings = getSettings();
-  int major = 0, minor = 0, target = 0;
-  size_t version = ptx.find(".version "), aim = ptx.find(".target sm_");
-  if (version == std::string::npos ||
-      std::sscanf(ptx.c_str() + version, ".version %d.%d", &major, &minor) != 2)
-    return CUDA_ERROR_INVALID_PTX;
-  if (aim != std::string::npos)
-    std::sscanf(ptx.c_str() + aim, ".target sm_%d", &target);
-  if ((major + 4) * 1000 + minor * 10 > settings.driverVersion)
-    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-  if (settings.architecture > 0 && target > settings.architecture)
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  return CUDA_SUCCESS;
-}
-
 /// "ptx", "cubin 90" for real device code, or "object" for an emulated one.
 static std::string describeImage(const void *data) {
-  if (std::memcmp(data, ELFMAG, SELFMAG) != 0)
-    return "ptx";
-  auto *header = static_cast<const Elf64_Ehdr *>(data);
-  return header->e_machine == EM_CUDA
-             ? "cubin " + std::to_string(header->e_flags & 0xff)
-             : "object";
+  if (isCubin(data))
+    return "cubin " + std::to_string(readCubin(data).architecture);
+  return isObject(data) ? "object" : "ptx";
+}
+
+/// The runtime's own kernels, which the fake has code for, are all that it can
+/// run of PTX and cubins.
+static bool isOwn(const std::string &kernel) {
+  return kernel.starts_with("tprt_");
 }
 
 EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
@@ -65,9 +51,19 @@ EXPORT cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned,
   std::string kind = describeImage(data);
   if (CUresult result = enter("cuModuleLoadDataEx", kind))
     return result;
-  if (kind.starts_with("cubin")) // the fake can't run it
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
   auto loaded = std::make_unique<CUmod_st>();
+  if (kind.starts_with("cubin")) {
+    loaded->cubin = readCubin(data);
+    if (CUresult result = checkCubin(*loaded->cubin))
+      return result;
+    if (std::none_of(loaded->cubin->kernels.begin(),
+                     loaded->cubin->kernels.end(),
+                     [](const auto &kernel) { return isOwn(kernel.first); }))
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    *module = loaded.release();
+    addLive(*module);
+    return CUDA_SUCCESS;
+  }
   if (kind == "ptx") {
     loaded->ptx = static_cast<const char *>(data);
     if (CUresult result = checkPtx(loaded->ptx))
@@ -120,32 +116,36 @@ static std::optional<CUfunc_st> findEmulated(void *handle,
       ::dlsym(handle, (name + "_shared_bytes").c_str()));
   auto *numArguments = static_cast<const int32_t *>(
       ::dlsym(handle, (name + "_num_arguments").c_str()));
-  if (!kernel || !sharedBytes || !numArguments)
+  auto *maxThreads = static_cast<const int32_t *>(
+      ::dlsym(handle, (name + "_max_threads").c_str()));
+  if (!kernel || !sharedBytes || !numArguments || !maxThreads)
     return std::nullopt;
   auto shared = static_cast<uint32_t>(*sharedBytes);
-  return CUfunc_st{name, static_cast<size_t>(*numArguments), 0, shared,
+  return CUfunc_st{name,
+                   static_cast<size_t>(*numArguments),
+                   0,
+                   shared,
                    [=](uint32_t grid, uint32_t block, void *const *arguments) {
                      runEmulated(kernel, grid, block, shared, arguments);
-                   }};
+                   },
+                   {.maxThreads = static_cast<uint32_t>(*maxThreads)}};
 }
 
 static std::optional<CUfunc_st> find(const CUmod_st &module,
                                      const std::string &name) {
   if (module.handle)
     return findEmulated(module.handle, name);
-  size_t entry = module.ptx.find(".entry " + name + "(");
-  if (entry == std::string::npos)
+  std::optional<KernelLimits> limits;
+  if (!module.cubin)
+    limits = findPtxLimits(module.ptx, name);
+  else if (auto found = module.cubin->kernels.find(name);
+           found != module.cubin->kernels.end())
+    limits = found->second;
+  if (!limits)
     return std::nullopt;
-  // Between the parameters and the body are the limits.
-  size_t body = module.ptx.find('{', entry),
-         limit = module.ptx.find(".maxntid ", entry);
-  auto setLimit = [&](CUfunc_st &kernel) {
-    if (limit < body)
-      kernel.maxThreads = std::atoi(module.ptx.c_str() + limit + 9);
-  };
   for (auto find : {findReduction, findEpilogue, findGemv, findAttention})
     if (std::optional<CUfunc_st> kernel = find(name)) {
-      setLimit(*kernel);
+      kernel->limits = *limits;
       return kernel;
     }
   return std::nullopt;
@@ -194,6 +194,10 @@ static bool isHostAddress(uint64_t bits) {
   return page && ::msync(page, pageSize, MS_ASYNC) == 0;
 }
 
+static size_t getCeil(size_t value, size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
 EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                       unsigned gridZ, unsigned blockX, unsigned blockY,
                       unsigned blockZ, unsigned sharedBytes, CUstream stream,
@@ -205,10 +209,14 @@ EXPORT cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                     std::to_string(blockX) + " " + describe(stream)))
     return result;
   size_t threads = size_t(blockX) * blockY * blockZ;
-  if (threads == 0 || threads > function->maxThreads || gridX == 0 ||
+  if (threads == 0 || threads > function->limits.maxThreads || gridX == 0 ||
       gridY != 1 || gridZ != 1 || blockY != 1 || blockZ != 1 ||
       sharedBytes > function->maxSharedBytes)
     return INVALID_VALUE;
+  constexpr size_t warp = 32, unit = 8, registersOfBlock = 65536;
+  if (getCeil(threads, warp) * getCeil(function->limits.registers, unit) >
+      registersOfBlock)
+    return LAUNCH_OUT_OF_RESOURCES;
   if (function->argumentBytes > 0 && sharedBytes != function->sharedBytes)
     return INVALID_VALUE; // a kernel of the runtime's own
   // The values are copied now, because the kernel runs later.

@@ -288,6 +288,9 @@ EXPORT ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes,
       return complain("ncclCommWindowRegister: " + std::to_string(bytes) +
                       " and " + other + " bytes");
   Lock lock(getMutex());
+  *window = nullptr;
+  if (!getSettings().ncclHasWindows)
+    return ncclSuccess;
   ++getMemory()[memory];
   *window = new ncclWindow_vidmem{static_cast<char *>(memory), bytes};
   comm->windows.insert(*window);

@@ -4,6 +4,7 @@
 #ifndef TPRT_FAKE_KERNELS_H
 #define TPRT_FAKE_KERNELS_H
 
+#include "DeviceImage.h"
 #include "Work.h"
 
 #include <optional>
@@ -17,7 +18,7 @@ struct CUfunc_st {
   uint32_t sharedBytes;
   std::function<void(uint32_t grid, uint32_t block, void *const *arguments)>
       run;
-  uint32_t maxThreads = 1024;         ///< of a block
+  fake::KernelLimits limits = {};
   uint32_t maxSharedBytes = 48 << 10; ///< dynamic, until raised
 };
 

@@ -172,7 +172,8 @@ def EmulateKernels : Pass<"tp-emulate-kernels", "::mlir::ModuleOp"> {
     #include <stdint.h>
     struct tp_emulated_thread { uint32_t thread, block, block_size, grid_size; void *shared; };
     void kernel_0(const struct tp_emulated_thread *self, void *const *arguments);
-    extern const int32_t kernel_0_num_arguments, kernel_0_shared_bytes; // of the block, aligned to 64
+    extern const int32_t kernel_0_num_arguments;
+    extern const int32_t kernel_0_shared_bytes, kernel_0_max_threads; // of a block; memory is aligned to 64
     // The emulator's:
     void tp_emulated_barrier(const struct tp_emulated_thread *self);
     uint32_t tp_emulated_shuffle_xor(const struct tp_emulated_thread *self, uint32_t value, uint32_t mask);

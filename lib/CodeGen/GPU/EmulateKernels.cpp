@@ -38,6 +38,7 @@ struct Kernel {
   size_t numParameters;
   SmallVector<int64_t> shared; ///< where each shared buffer starts
   int64_t sharedBytes = 0;
+  int32_t maxThreads = 1024; ///< of a block
 };
 
 class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
@@ -91,6 +92,8 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
   /// func @kernel_body(self, parameters…, shared buffers…).
   Kernel toFunction(gpu::GPUFuncOp source) {
     Kernel kernel{source.getName().str(), source.getNumArguments(), {}, 0};
+    if (DenseI32ArrayAttr size = source.getKnownBlockSizeAttr())
+      kernel.maxThreads = llvm::product_of(size.asArrayRef());
     for (BlockArgument buffer : source.getWorkgroupAttributions()) {
       kernel.shared.push_back(kernel.sharedBytes);
       kernel.sharedBytes +=
@@ -169,6 +172,7 @@ class EmulateKernels : public tp::impl::EmulateKernelsBase<EmulateKernels> {
     };
     addConstant("_num_arguments", kernel.numParameters);
     addConstant("_shared_bytes", kernel.sharedBytes);
+    addConstant("_max_threads", kernel.maxThreads);
     auto type = LLVM::LLVMFunctionType::get(
         LLVM::LLVMVoidType::get(b.getContext()), {ptr, ptr});
     auto entry = LLVM::LLVMFuncOp::create(b, loc, kernel.name, type);

@@ -35,8 +35,9 @@ llvm::Expected<std::string>
 compileToPTX(gpu::GPUModuleOp kernels, int32_t architecture, unsigned optLevel);
 
 /// The images in an artifact for `architectures`: a cubin for each, and PTX of
-/// the newest one for newer devices. Without ptxas there is only PTX, for each,
-/// and `warn` is called.
+/// the oldest one for drivers that refuse the cubins and of the newest one for
+/// newer devices. Without ptxas there is only PTX, for each, and `warn` is
+/// called.
 llvm::Expected<std::vector<DeviceImage>>
 compileKernels(gpu::GPUModuleOp kernels, ArrayRef<int32_t> architectures,
                StringRef hostCPU, unsigned optLevel,

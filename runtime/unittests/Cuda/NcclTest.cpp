@@ -271,6 +271,25 @@ TEST_F(NcclSession, RegistersTheArena) {
   EXPECT_EQ(fake::getAllocatedBytes(), before);
 }
 
+/// NCCL may register symmetric memory without a window, and say nothing.
+TEST_F(NcclSession, RegistersBuffersWithoutWindows) {
+  fake::getSettings().ncclHasWindows = false;
+  size_t before = fake::getAllocatedBytes();
+  std::vector<std::string> errors = run("tpx_main", [](Session &session,
+                                                       int64_t) {
+    for (int repeat = 0; repeat < 4; ++repeat)
+      EXPECT_EQ(getElements<float>(session.run(getInputs()).outputs.at("y")),
+                (std::vector<float>{30, 52, 74, 46, 68, 90}));
+    EXPECT_EQ(session.getCommunication(), "NCCL 2.28.9, registered buffers");
+  });
+  EXPECT_EQ(errors, std::vector<std::string>(2));
+  EXPECT_EQ(fake::countCalls("ncclCommWindowRegister 64 world"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclCommRegister 64 world"), 2u);
+  EXPECT_EQ(fake::countCalls("ncclCommWindowDeregister"), 0u);
+  EXPECT_EQ(fake::countCalls("ncclCommDeregister world"), 2u);
+  EXPECT_EQ(fake::getAllocatedBytes(), before);
+}
+
 /// Where a rank's program has its operands elsewhere, NCCL's symmetric
 /// collectives would read the others' at this rank's offsets.
 TEST_F(NcclSession, RegistersNothingWhereOffsetsDiffer) {

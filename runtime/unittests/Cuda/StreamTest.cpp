@@ -5,8 +5,11 @@
 #include "cuda/Driver.h"
 
 #include "Fake.h"
+#include "Jobs.h"
 #include "TestUtils.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <elf.h>
 #include <numeric>
@@ -135,36 +138,205 @@ TEST_F(DeviceTest, FillsElements) {
   }
 }
 
+/// The driver itself, without the runtime's care.
+struct BareDriver {
+#define FUNCTION(NAME) decltype(cuda::Driver::NAME) NAME
+  FUNCTION(cuModuleLoadDataEx);
+  FUNCTION(cuModuleUnload);
+  FUNCTION(cuModuleGetFunction);
+  FUNCTION(cuLaunchKernel);
+  FUNCTION(cuFuncSetAttribute);
+  FUNCTION(cuStreamCreate);
+  FUNCTION(cuStreamDestroy);
+  FUNCTION(cuStreamQuery);
+  FUNCTION(cuStreamWaitEvent);
+  FUNCTION(cuStreamBeginCapture);
+  FUNCTION(cuStreamEndCapture);
+  FUNCTION(cuEventCreate);
+  FUNCTION(cuEventDestroy);
+  FUNCTION(cuEventRecord);
+#undef FUNCTION
+
+  BareDriver() {
+    cuda::Library library({"the CUDA driver", {"libcuda.so.1"}, {12, 0}});
+    library.find("cuModuleLoadDataEx", cuModuleLoadDataEx);
+    library.find("cuModuleUnload", cuModuleUnload);
+    library.find("cuModuleGetFunction", cuModuleGetFunction);
+    library.find("cuLaunchKernel", cuLaunchKernel);
+    library.find("cuFuncSetAttribute", cuFuncSetAttribute);
+    library.find("cuStreamCreate", cuStreamCreate);
+    library.find("cuStreamDestroy_v2", cuStreamDestroy);
+    library.find("cuStreamQuery", cuStreamQuery);
+    library.find("cuStreamWaitEvent", cuStreamWaitEvent);
+    library.find("cuStreamBeginCapture_v2", cuStreamBeginCapture);
+    library.find("cuStreamEndCapture", cuStreamEndCapture);
+    library.find("cuEventCreate", cuEventCreate);
+    library.find("cuEventDestroy_v2", cuEventDestroy);
+    library.find("cuEventRecord", cuEventRecord);
+  }
+
+  int32_t launch(cuda::CUfunction kernel, unsigned threads,
+                 unsigned sharedBytes = 0) const {
+    return cuLaunchKernel(kernel, 1, 1, 1, threads, 1, 1, sharedBytes, nullptr,
+                          nullptr, nullptr);
+  }
+};
+
+constexpr int invalidValue = 1, outOfResources = 701, captureUnsupported = 900,
+              captureInvalidated = 901, captureIsolation = 905;
+
 /// The fake device has the limits that kernels declare.
 TEST_F(DeviceTest, LaunchesWithinLimits) {
-  cuda::Library library({"the CUDA driver", {"libcuda.so.1"}, {12, 0}});
-  decltype(cuda::Driver::cuModuleLoadDataEx) load;
-  decltype(cuda::Driver::cuModuleUnload) unload;
-  decltype(cuda::Driver::cuModuleGetFunction) get;
-  decltype(cuda::Driver::cuLaunchKernel) launch;
-  decltype(cuda::Driver::cuFuncSetAttribute) set;
-  library.find("cuModuleLoadDataEx", load);
-  library.find("cuModuleUnload", unload);
-  library.find("cuModuleGetFunction", get);
-  library.find("cuLaunchKernel", launch);
-  library.find("cuFuncSetAttribute", set);
-  const char *ptx = ".version 7.0\n.target sm_80\n"
-                    ".visible .entry tprt_epilogue_f32(\n.param .b8 p[96])\n"
-                    ".maxntid 256, 1, 1\n{ret;}\n";
+  BareDriver driver;
+  constexpr int attribute = 8;
+  auto load = [&](const char *limits, auto use) {
+    std::string ptx =
+        ".version 7.0\n.target sm_80\n"
+        ".visible .entry tprt_epilogue_f32(\n.param .b8 p[96])\n" +
+        std::string(limits) + "\n{ret;}\n";
+    cuda::CUmodule module = nullptr;
+    cuda::CUfunction kernel = nullptr;
+    ASSERT_EQ(
+        driver.cuModuleLoadDataEx(&module, ptx.data(), 0, nullptr, nullptr), 0);
+    ASSERT_EQ(driver.cuModuleGetFunction(&kernel, module, "tprt_epilogue_f32"),
+              0);
+    use(kernel);
+    EXPECT_EQ(driver.cuModuleUnload(module), 0);
+  };
+  load(".maxntid 256, 1, 1", [&](cuda::CUfunction kernel) {
+    EXPECT_EQ(driver.launch(kernel, 257), invalidValue);
+    EXPECT_EQ(driver.launch(kernel, 256, 49153), invalidValue);
+    EXPECT_EQ(driver.cuFuncSetAttribute(kernel, attribute, 228 << 10),
+              invalidValue);
+    EXPECT_EQ(driver.cuFuncSetAttribute(kernel, attribute, 64 << 10), 0);
+  });
+  load(".maxntid 16, 4", [&](cuda::CUfunction kernel) {
+    EXPECT_EQ(driver.launch(kernel, 65), invalidValue);
+  });
+  // A block has 65536 registers.
+  load(".maxnreg 65", [&](cuda::CUfunction kernel) {
+    EXPECT_EQ(driver.launch(kernel, 897), outOfResources);
+    EXPECT_EQ(driver.launch(kernel, 896, 1),
+              invalidValue); // not of this kernel
+  });
+}
+
+/// Those of generated kernels, too.
+TEST_F(DeviceTest, LaunchesGeneratedKernelsWithinLimits) {
+  void *program = ::dlopen(CUDA_PROGRAM, RTLD_NOW);
+  ASSERT_NE(program, nullptr);
+  auto *toys = static_cast<const tprt_device_code *>(
+      ::dlsym(program, "tprt_device_code"));
+  BareDriver driver;
   cuda::CUmodule module = nullptr;
   cuda::CUfunction kernel = nullptr;
-  ASSERT_EQ(load(&module, ptx, 0, nullptr, nullptr), 0);
-  ASSERT_EQ(get(&kernel, module, "tprt_epilogue_f32"), 0);
-  auto run = [&](unsigned threads, unsigned sharedBytes) {
-    return launch(kernel, 1, 1, 1, threads, 1, 1, sharedBytes, nullptr, nullptr,
-                  nullptr);
+  ASSERT_EQ(driver.cuModuleLoadDataEx(&module, toys->images[0].data, 0, nullptr,
+                                      nullptr),
+            0);
+  ASSERT_EQ(driver.cuModuleGetFunction(&kernel, module, "sum"), 0);
+  EXPECT_EQ(driver.launch(kernel, 65), invalidValue);
+  EXPECT_EQ(driver.cuModuleUnload(module), 0);
+}
+
+#ifdef PTXAS
+/// Cubins that ptxas makes are taken where a driver takes them, and have limits.
+TEST_F(DeviceTest, ReadsCubins) {
+  constexpr int invalidImage = 200, noBinary = 209, numValues = 80;
+  std::string ptx =
+      ".version 8.0\n.target sm_80\n.address_size 64\n"
+      ".visible .entry tprt_epilogue_f32(.param .align 8 .b8 p[96])\n"
+      ".maxntid 32, 4\n{ret;}\n"
+      ".visible .entry tprt_epilogue_f64(.param .align 8 .b8 p[96]) {\n"
+      ".reg .b64 %a;\n.reg .b32 %r<80>;\nld.param.b64 %a, [p];\n";
+  for (int i = 0; i < numValues; ++i)
+    ptx += "ld.volatile.global.b32 %r" + std::to_string(i) + ", [%a];\n";
+  for (int i = numValues; i-- > 0;)
+    ptx += "st.volatile.global.b32 [%a], %r" + std::to_string(i) + ";\n";
+  TestDirectory folder;
+  std::string source = folder.write("kernels.ptx", ptx + "ret;}\n"),
+              result = folder / "kernels.cubin";
+  ASSERT_EQ(std::system((std::string(PTXAS) + " -arch=sm_86 -o " + result +
+                         " " + source)
+                            .c_str()),
+            0);
+  std::ifstream file(result, std::ios::binary);
+  std::string cubin{std::istreambuf_iterator<char>(file), {}};
+  BareDriver driver;
+  cuda::CUmodule module = nullptr;
+  auto load = [&](int32_t version, int32_t architecture) {
+    fake::getSettings().driverVersion = version;
+    fake::getSettings().architecture = architecture;
+    return driver.cuModuleLoadDataEx(&module, cubin.data(), 0, nullptr,
+                                     nullptr);
   };
-  constexpr int invalidValue = 1, attribute = 8;
-  EXPECT_EQ(run(257, 0), invalidValue);
-  EXPECT_EQ(run(256, 49153), invalidValue);
-  EXPECT_EQ(set(kernel, attribute, 228 << 10), invalidValue);
-  EXPECT_EQ(set(kernel, attribute, 64 << 10), 0);
-  EXPECT_EQ(unload(module), 0);
+  EXPECT_EQ(load(13000, 90), noBinary); // another major architecture
+  EXPECT_EQ(load(13000, 80), noBinary); // an older one
+  bool isOfCuda13 = cubin[EI_ABIVERSION] >= 8;
+  if (isOfCuda13) {
+    EXPECT_EQ(load(12090, 86), invalidImage);
+  }
+  ASSERT_EQ(load(13000, 89), 0);
+  EXPECT_EQ(fake::countCalls("cuModuleLoadDataEx cubin 86"), 3u + isOfCuda13);
+  cuda::CUfunction kernel = nullptr;
+  ASSERT_EQ(driver.cuModuleGetFunction(&kernel, module, "tprt_epilogue_f32"),
+            0);
+  EXPECT_EQ(driver.launch(kernel, 129), invalidValue);
+  ASSERT_EQ(driver.cuModuleGetFunction(&kernel, module, "tprt_epilogue_f64"),
+            0);
+  EXPECT_EQ(driver.launch(kernel, 1024), outOfResources);
+  EXPECT_EQ(driver.cuModuleUnload(module), 0);
+}
+#endif
+
+/// The fake device notices calls that a capture doesn't allow.
+TEST_F(DeviceTest, IllegalCallsInvalidateACapture) {
+  BareDriver driver;
+  cuda::CUstream stream = nullptr, other = nullptr;
+  cuda::CUevent event = nullptr, before = nullptr;
+  ASSERT_EQ(driver.cuStreamCreate(&stream, 1), 0);
+  ASSERT_EQ(driver.cuStreamCreate(&other, 1), 0);
+  ASSERT_EQ(driver.cuEventCreate(&event, 2), 0);
+  ASSERT_EQ(driver.cuEventCreate(&before, 2), 0);
+  ASSERT_EQ(driver.cuEventRecord(before, other), 0);
+  auto capture = [&](auto call) {
+    EXPECT_EQ(driver.cuStreamBeginCapture(stream, 2), 0);
+    EXPECT_EQ(driver.cuEventRecord(event, stream), 0);
+    call();
+    cuda::CUgraph graph = nullptr;
+    EXPECT_EQ(driver.cuStreamEndCapture(stream, &graph), captureInvalidated);
+    EXPECT_EQ(graph, nullptr);
+  };
+  capture([&] { EXPECT_EQ(driver.cuStreamQuery(stream), captureUnsupported); });
+  capture([&] {
+    EXPECT_EQ(driver.cuStreamWaitEvent(stream, before, 0), captureIsolation);
+  });
+  for (cuda::CUevent made : {event, before})
+    EXPECT_EQ(driver.cuEventDestroy(made), 0);
+  for (cuda::CUstream made : {stream, other})
+    EXPECT_EQ(driver.cuStreamDestroy(made), 0);
+}
+
+/// The fake device notices threads that add to one capture at the same time.
+TEST_F(DeviceTest, ThreadsInOneCaptureInvalidateIt) {
+  BareDriver driver;
+  constexpr int count = 100;
+  cuda::CUstream stream = nullptr;
+  ASSERT_EQ(driver.cuStreamCreate(&stream, 1), 0);
+  ASSERT_EQ(driver.cuStreamBeginCapture(stream, 2), 0);
+  std::atomic<int> numCalls[2] = {0, 0};
+  runThreads(2, [&](int64_t thread) {
+    device->getStream(thread)->beginRun(); // makes the context current
+    cuda::CUevent event = nullptr;
+    EXPECT_EQ(driver.cuEventCreate(&event, 2), 0);
+    while (numCalls[0] < count || numCalls[1] < count) {
+      driver.cuEventRecord(event, stream);
+      ++numCalls[thread];
+    }
+    EXPECT_EQ(driver.cuEventDestroy(event), 0);
+  });
+  cuda::CUgraph graph = nullptr;
+  EXPECT_EQ(driver.cuStreamEndCapture(stream, &graph), captureInvalidated);
+  EXPECT_EQ(driver.cuStreamDestroy(stream), 0);
 }
 
 /// Streams that need different amounts of shared memory don't take it from each
@@ -465,7 +637,7 @@ TEST_F(DeviceTest, NamesItsOwnKernels) {
 }
 
 /// Cubins of the same major architecture, the best one first, then PTX, until
-/// the driver accepts one.
+/// the driver accepts one. These cubins have no kernels.
 TEST_F(DeviceTest, TriesImagesInOrder) {
   auto makeCubin = [](uint32_t architecture) {
     Elf64_Ehdr header = {};
@@ -504,7 +676,7 @@ TEST_F(DeviceTest, TriesImagesInOrder) {
   std::string error = errorOf([&] { load(12040, 80); });
   EXPECT_EQ(error, "cannot load the kernels for sm_80 on device 0 ('fake "
                    "device'): as the fake device says "
-                   "(CUDA_ERROR_NO_BINARY_FOR_GPU)");
+                   "(CUDA_ERROR_INVALID_IMAGE)");
   images[2] = {80, 1, recent, 1};
   error = errorOf([&] { load(12040, 90); });
   EXPECT_TRUE(contains(error, "for compute_90 on device 0 ('fake device'): as "

@@ -11,6 +11,7 @@
 // CHECK: llvm.call @tp_emulated_barrier(%[[SELF]]) : (!llvm.ptr) -> ()
 // CHECK: llvm.mlir.global external constant @kernel_num_arguments(2 : i32)
 // CHECK: llvm.mlir.global external constant @kernel_shared_bytes(192 : i32)
+// CHECK: llvm.mlir.global external constant @kernel_max_threads(32 : i32)
 // CHECK: llvm.func @kernel(%[[SELF:.+]]: !llvm.ptr, %[[TABLE:.+]]: !llvm.ptr)
 // CHECK: llvm.getelementptr %[[TABLE]][0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
 // CHECK: llvm.getelementptr %[[TABLE]][1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
@@ -20,7 +21,7 @@
 // CHECK: llvm.call @kernel_body
 module {
   gpu.module @kernels {
-    gpu.func @kernel(%a: memref<32xi32>, %n: i64) workgroup(%s: memref<32xi32, #gpu.address_space<workgroup>>, %t: memref<8xf32, #gpu.address_space<workgroup>>) kernel {
+    gpu.func @kernel(%a: memref<32xi32>, %n: i64) workgroup(%s: memref<32xi32, #gpu.address_space<workgroup>>, %t: memref<8xf32, #gpu.address_space<workgroup>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
       %thread = gpu.thread_id x
       %block = gpu.block_id x
       %c1 = arith.constant 1 : i32

@@ -2,15 +2,16 @@
 
 #include "Emulator.h"
 
-#define KERNEL(NAME, NUM_ARGUMENTS, SHARED_BYTES)                              \
+#define KERNEL(NAME, NUM_ARGUMENTS, SHARED_BYTES, MAX_THREADS)                 \
   EXPORT const int32_t NAME##_num_arguments = NUM_ARGUMENTS;                   \
   EXPORT const int32_t NAME##_shared_bytes = SHARED_BYTES;                     \
+  EXPORT const int32_t NAME##_max_threads = MAX_THREADS;                       \
   EXPORT void NAME(const tp_emulated_thread *self, void *const *arguments)
 #define EXPORT __attribute__((visibility("default")))
 #define ARGUMENT(TYPE, INDEX) (*(TYPE *)arguments[INDEX])
 
 /* data[i] *= factor */
-KERNEL(scale, 3, 0) {
+KERNEL(scale, 3, 0, 256) {
   float *data = ARGUMENT(float *, 0);
   int64_t count = ARGUMENT(int64_t, 1), factor = ARGUMENT(int64_t, 2);
   for (int64_t i = self->block * self->block_size + self->thread; i < count;
@@ -24,7 +25,7 @@ struct error {
 };
 
 /* Reports `index` unless it is less than `bound`. */
-KERNEL(check, 3, 0) {
+KERNEL(check, 3, 0, 256) {
   struct error *record = ARGUMENT(struct error *, 0);
   int64_t index = ARGUMENT(int64_t, 1), bound = ARGUMENT(int64_t, 2);
   int32_t none = -1;
@@ -39,7 +40,7 @@ KERNEL(check, 3, 0) {
 
 /* Each block's sum of 64 numbers: by shuffles within warps, then by shared
    memory. */
-KERNEL(sum, 2, 8) {
+KERNEL(sum, 2, 8, 64) {
   const float *data = ARGUMENT(const float *, 0);
   float *result = ARGUMENT(float *, 1);
   float *partial = self->shared;
