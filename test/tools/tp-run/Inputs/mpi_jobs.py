@@ -54,10 +54,11 @@ class Jobs:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def launch(self, ranks, *arguments, cwd, **environment):
-        # MPICH's launcher may notice that a process has left before it knows the exit code. Then it says 1, as if by SIGHUP.
+        # MPICH's launcher may notice that a process has left before it knows the exit code. Then it says 1, as if by SIGHUP. When
+        # one process ends with an error, it kills those that haven't ended yet, and may say 9 because of these.
         for _ in range(5):
             code, out, messages = finish(self.start(ranks, "tp-run", *arguments, cwd=cwd, **environment))
-            if "EXIT STRING: Hangup (signal 1)" not in out:
+            if not re.search(r"EXIT STRING: (Hangup \(signal 1\)|Killed \(signal 9\))", out):
                 break
         return code, out, messages
 
