@@ -5,6 +5,7 @@
 #define TP_LIB_PLANNING_PLANCOST_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include <string>
 
 namespace mlir::tp::planning {
 
@@ -14,12 +15,20 @@ struct PlanCost {
   int64_t memoryBytes = 0;   ///< of the rank that needs most
   int64_t receivedBytes = 0; ///< in collectives, by all ranks together
   int64_t collectives = 0;   ///< that each rank issues
+  /// What takes most of the memory: "the parameter 'w', of 64 bytes".
+  std::string largest;
+};
+
+/// A training file, as it is or with further keys.
+struct TrainingText {
+  std::string path; ///< empty: no training
+  std::string text;
 };
 
 /// Compiles a copy of `model` with the text `plan` as `tp-parallelize` does, and
 /// predicts a run on `machine`. Fails, with errors, if it can't be compiled.
-FailureOr<PlanCost> predictPlan(ModuleOp model, StringRef plan, StringRef train,
-                                StringRef machine);
+FailureOr<PlanCost> predictPlan(ModuleOp model, StringRef plan,
+                                const TrainingText &train, StringRef machine);
 
 } // namespace mlir::tp::planning
 
