@@ -41,7 +41,7 @@ using namespace mlir::tp::planning;
 static constexpr int64_t kMaxRanks = 4096;
 
 /// The most ranks that split parameters for which placements are searched for.
-/// More ranks get the entries that are best for fewer.
+/// More ranks get the entries that were tried for as many.
 static constexpr int64_t kMaxSearchedRanks = 8;
 
 /// An entry is left out, or added, if that saves this share of the time.
@@ -88,6 +88,7 @@ private:
   void tryUses(std::vector<MeshUse> uses);
   bool tryEntriesOf(llvm::function_ref<bool(const MeshUse &)> isSource,
                     const MeshUse &use);
+  bool tryEntriesOfFewerRanks(const MeshUse &use);
   void improve(const MeshUse &use);
   void trySequence(const MeshUse &use);
   void tryRecomputations();
@@ -279,6 +280,19 @@ static int64_t getTensorSize(const MeshUse &use) {
   return size;
 }
 
+/// Tries the entries of all candidates with the most ranks that are searched.
+bool AutoPlanPass::tryEntriesOfFewerRanks(const MeshUse &use) {
+  std::vector<std::vector<plan::PlanEntry>> found;
+  for (const Candidate &candidate : candidates)
+    if (getTensorSize(candidate.use) == kMaxSearchedRanks &&
+        candidate.use.getTensorAxes().size() == use.getTensorAxes().size() &&
+        candidate.recomputation.isNone())
+      found.push_back(candidate.entries);
+  for (std::vector<plan::PlanEntry> &entries : found)
+    tryPlan(use, std::move(entries));
+  return !found.empty();
+}
+
 void AutoPlanPass::tryUse(const MeshUse &use) {
   if (use.getTensorAxes().empty()) {
     tryPlan(use, {});
@@ -296,14 +310,7 @@ void AutoPlanPass::tryUse(const MeshUse &use) {
                                            },
                                            use))
     return;
-  int64_t size = getTensorSize(use);
-  if (size > kMaxSearchedRanks && tryEntriesOf(
-                                      [&](const MeshUse &other) {
-                                        return getTensorSize(other) > 1 &&
-                                               other.getTensorAxes().size() ==
-                                                   use.getTensorAxes().size();
-                                      },
-                                      use))
+  if (getTensorSize(use) > kMaxSearchedRanks && tryEntriesOfFewerRanks(use))
     return;
   ParameterPlacements before;
   for (double holding : kHoldingPrices) {
@@ -337,30 +344,19 @@ void AutoPlanPass::trySequence(const MeshUse &use) {
 }
 
 /// Tries the uses with few ranks that split parameters first. A use whose bound
-/// of the time exceeds the time of a plan that fits isn't tried. Neither are
-/// those with more ranks that split parameters than are searched for, once more
-/// of them don't give a better plan.
+/// of the time exceeds the time of a plan that fits isn't tried.
 void AutoPlanPass::tryUses(std::vector<MeshUse> uses) {
   TimeBound bound(getOperation(), training, machine, *description);
   llvm::stable_sort(uses, [](const MeshUse &a, const MeshUse &b) {
     return getTensorSize(a) < getTensorSize(b);
   });
   lowerBound = std::numeric_limits<double>::infinity();
-  int64_t size = 0;
-  std::optional<size_t> before, best;
+  std::optional<size_t> best;
   for (const MeshUse &use : uses) {
     double least = bound.get(use);
     lowerBound = std::min(lowerBound, least);
-    if (getTensorSize(use) != size) {
-      if (size > kMaxSearchedRanks && best == before)
-        size = std::numeric_limits<int64_t>::max(); // no more are tried
-      else if (size != std::numeric_limits<int64_t>::max())
-        size = getTensorSize(use);
-      before = best;
-    }
-    bool isRuledOut = best && fits(candidates[*best]) &&
-                      candidates[*best].cost.seconds <= least;
-    if (size == std::numeric_limits<int64_t>::max() || isRuledOut)
+    if (best && fits(candidates[*best]) &&
+        candidates[*best].cost.seconds <= least)
       continue;
     tryUse(use);
     best = findBest();
