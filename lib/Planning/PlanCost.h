@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tp/Plan/Plan.h"
 #include "llvm/Support/JSON.h"
+#include <string>
 
 namespace mlir::tp::planning {
 
@@ -17,6 +18,14 @@ struct PlanCost {
   int64_t memoryBytes = 0;   ///< of the rank that needs most
   int64_t receivedBytes = 0; ///< in collectives, by all ranks together
   int64_t collectives = 0;   ///< that each rank issues
+  /// What takes most of the memory: "the parameter 'w', of 64 bytes".
+  std::string largest;
+};
+
+/// A training file, as it is or with further keys.
+struct TrainingText {
+  std::string path; ///< empty: no training
+  std::string text;
 };
 
 /// The members of a JSON report that have the predicted cost.
@@ -41,6 +50,10 @@ FailureOr<PlannedModel> checkPlanFor(ModuleOp model, plan::PlanFile file,
 /// `machine`. Fails, with errors, if it can't be compiled.
 FailureOr<PlanCost> predictPlan(PlannedModel planned, StringRef train,
                                 StringRef machine);
+
+/// Does both for the text `plan`. Fails, with errors, if it isn't a plan either.
+FailureOr<PlanCost> predictPlan(ModuleOp model, StringRef plan,
+                                const TrainingText &train, StringRef machine);
 
 } // namespace mlir::tp::planning
 

@@ -55,12 +55,15 @@ public:
   }
 
   std::vector<PlanEntry> run(StyledModules which);
+  std::vector<PlanEntry> splitSequence(std::vector<PlanEntry> entries,
+                                       bool declares);
 
 private:
   PlanEntry makeEntry(const plan::Style &style) const;
   const plan::Style *findStyle(ModuleOpInterface module) const;
   bool places(const plan::Style &style, ModuleOpInterface module,
               plan::ModuleRequests &requests) const;
+  void declareSequence(PlanEntry &entry) const;
   bool addStyled(StringRef fqn, ArrayRef<ModuleOpInterface> calls);
   std::vector<PlanEntry> generalize() const;
   bool matchesOnly(StringRef pattern, const llvm::StringSet<> &wanted) const;
@@ -285,6 +288,78 @@ std::vector<PlanEntry> EntryMaker::run(StyledModules which) {
       requests.push_back({fqn.str(), std::move(entry)});
     }
   return generalize();
+}
+
+/// Whether `module` is a norm of the last dimension of (b, s, d), where the
+/// ranks can split s.
+static bool isNorm(ModuleOpInterface module) {
+  OperandRange inputs = module.getInputs();
+  if (inputs.empty() || module->getNumResults() != 1)
+    return false;
+  auto type = dyn_cast<RankedTensorType>(inputs.front().getType());
+  if (!type || type != module->getResult(0).getType() || type.getRank() != 3 ||
+      type.getDimSize(1) == 1)
+    return false;
+  bool hasParameters = false, isVector = true;
+  module.walk([&](ParameterOpInterface parameter) {
+    hasParameters = true;
+    isVector &= parameter.getType().getShape() == type.getShape().drop_front(2);
+  });
+  return hasParameters && isVector;
+}
+
+/// Adds the layout of the split sequence to a ColwiseParallel's input or a
+/// RowwiseParallel's output, if that has one.
+void EntryMaker::declareSequence(PlanEntry &entry) const {
+  bool isInput = entry.style == "ColwiseParallel";
+  if (!isInput && entry.style != "RowwiseParallel")
+    return;
+  StringRef name = isInput ? "input_layouts" : "output_layouts";
+  if (llvm::any_of(entry.arguments, [&](const plan::PlanArgument &argument) {
+        return argument.name == name;
+      }))
+    return;
+  auto hasSequence = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank() == 3;
+  };
+  for (auto &[fqn, calls] : modules) {
+    if (!plan::matchFqn(entry.pattern, fqn))
+      continue;
+    for (ModuleOpInterface call : calls)
+      if (isInput ? call.getInputs().empty() ||
+                        !hasSequence(call.getInputs().front())
+                  : !llvm::all_of(call->getResults(), hasSequence) ||
+                        llvm::any_of(call->getResults(), isFunctionResult))
+        return;
+  }
+  YamlValue value(loc);
+  value.kind = YamlValue::Kind::Scalar;
+  value.text = "Shard(1)";
+  entry.arguments.push_back({name.str(), loc, std::move(value)});
+}
+
+std::vector<PlanEntry> EntryMaker::splitSequence(std::vector<PlanEntry> entries,
+                                                 bool declares) {
+  requests.clear();
+  for (auto &[fqn, calls] : modules)
+    if (llvm::all_of(calls, isNorm)) {
+      const plan::Style *style =
+          plan::lookupStyle(fqn.getContext(), "SequenceParallel");
+      requests.push_back({fqn.str(), makeEntry(*style)});
+    }
+  if (requests.empty())
+    return {};
+  if (declares)
+    for (PlanEntry &entry : entries)
+      declareSequence(entry);
+  llvm::append_range(entries, generalize());
+  return entries;
+}
+
+std::vector<plan::PlanEntry>
+planning::splitSequence(ModuleOp model, const MeshUse &use,
+                        std::vector<plan::PlanEntry> entries, bool declares) {
+  return EntryMaker(model, use, {}).splitSequence(std::move(entries), declares);
 }
 
 std::vector<plan::PlanEntry>

@@ -24,6 +24,16 @@ std::vector<plan::PlanEntry> makeEntries(ModuleOp model, const MeshUse &use,
                                          const ParameterPlacements &placements,
                                          StyledModules styled);
 
+/// `entries`, and entries that split norms along the sequence, as Megatron-LM's
+/// sequence parallelism: SequenceParallel for modules that keep the shape of
+/// their input (b, s, d) and have only parameters of the size d. Residuals
+/// follow by propagation. If `declares`, styled modules in `entries` say that
+/// their inputs or outputs between the norms are split so, as torchtitan's plans
+/// do. Empty if there are no such norms.
+std::vector<plan::PlanEntry> splitSequence(ModuleOp model, const MeshUse &use,
+                                           std::vector<plan::PlanEntry> entries,
+                                           bool declares);
+
 } // namespace mlir::tp::planning
 
 #endif // TP_LIB_PLANNING_PLANENTRIES_H

@@ -88,4 +88,4 @@ def _read(report: Mapping[str, Any], place: Place) -> AutoPlan:
                          styles.Style(entry["style"], entry["arguments"]), EntryPlace(place)) for entry in report["entries"]]
         calls.append(TensorCall(mesh[tensor], entries, "fnmatch", None, False, place, is_found=True))
     return AutoPlan(report["plan"], mesh, tuple(calls), report["seconds"], report["memory_bytes"], report["bytes_received"],
-                    report["collectives"])
+                    report["collectives"], {key: report[key] for key in ("checkpoint", "keep") if report[key]})

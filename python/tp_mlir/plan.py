@@ -87,6 +87,8 @@ class AutoPlan:
     """In collectives, by all ranks together."""
     collectives: int
     """That each rank issues."""
+    training: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+    """The keys that the training file also needs: `checkpoint` and `keep`, if the blocks are computed again."""
     alternatives: tuple[AutoPlan, ...] = ()
     """Other plans that fit, the fastest one first."""
 

@@ -24,9 +24,15 @@ def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
     communicating and memory, for several prices of memory. They are written as styles, or as
     placements of parameters where no style says the same. Each plan that results is compiled as by
     `tp-parallelize` and predicted. The fastest of them whose ranks need at most `memory-limit` bytes
-    wins.
+    wins. Norms are split along the sequence (`SequenceParallel`) where that saves time or memory.
 
-    Fails, with the least memory that any of these plans needs, if none fits. Fails if the module already
+    With a training file, plans that need too much memory are tried with recomputation as well:
+    first, modules with weights are kept, then only the inputs of the model's blocks are. The keys
+    `checkpoint` and `keep` that this needs are printed as comments, and `train-file` writes the
+    whole training file. A training file that has these keys already is taken as it is.
+
+    Fails, with the least memory that any of these plans needs, and the largest value in it, if none
+    fits. Fails if the module already
     has a `tp.mesh`, or if the mesh or the machine is wrong.
   }];
   let options = [
@@ -39,6 +45,9 @@ def AutoPlan : Pass<"tp-auto-plan", "::mlir::ModuleOp"> {
     Train,
     Option<"file", "file", "std::string", "",
            "Path of the plan to write; empty: the standard output">,
+    Option<"trainFile", "train-file", "std::string", "",
+           "Path of the training file to write: that of `train`, with the recomputation that is "
+           "chosen">,
     ReportOption<"report">,
     Option<"alternatives", "alternatives", "unsigned", "5",
            "The number of other plans to list, with their costs">,

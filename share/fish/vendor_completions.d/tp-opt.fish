@@ -9,7 +9,7 @@ complete -c tp-opt -l print-schema -x -a 'plan training machine' -d 'Print the J
 complete -c tp-opt -l quiet -d 'Don\'t suggest the next command'
 complete -c tp-opt -l tp-add-loss -x -a 'train=' -d 'Append the loss of a training file to a model'
 complete -c tp-opt -l tp-apply-plan -x -a 'plan= strict=' -d 'Annotate a model with a parallelize plan'
-complete -c tp-opt -l tp-auto-plan -x -a 'alternatives= file= machine= memory-limit= mesh= ranks= report= search-budget= train=' -d 'Find a parallelize plan by predicted time and memory'
+complete -c tp-opt -l tp-auto-plan -x -a 'alternatives= file= machine= memory-limit= mesh= ranks= report= search-budget= train= train-file=' -d 'Find a parallelize plan by predicted time and memory'
 complete -c tp-opt -l tp-check-lowered -d 'Report ops that code generation can\'t lower'
 complete -c tp-opt -l tp-copy-constants-to-device -d 'Give calls of the runtime copies of constants on the device'
 complete -c tp-opt -l tp-create-entry-point -d 'Give programs the signature of an artifact\'s entry'
