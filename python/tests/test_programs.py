@@ -97,7 +97,7 @@ class Parallelize(unittest.TestCase):
     def test_wrong_options(self):
         for options, type, text in (
             ({"plam": "x"}, InputError, "tp-parallelize has no option 'plam'; did you mean 'plan'"),
-            ({"everything": True}, InputError, "has no option 'everything'; options are bucket-bytes, chunks, "),
+            ({"everything": True}, InputError, "has no option 'everything'; options are alternatives, bucket-bytes, chunks, "),
             ({"plan": "no such file"}, CompileError, "can't read the plan 'no such file': No such file"),
             ({"chunks": "many"}, CompileError, "many"),
             ({"plan": "\"'"}, InputError, "has both kinds of quotes"),
