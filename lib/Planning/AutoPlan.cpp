@@ -41,7 +41,7 @@ using namespace mlir::tp::planning;
 static constexpr int64_t kMaxRanks = 4096;
 
 /// The most ranks that split parameters for which placements are searched for.
-/// More ranks get the entries that were tried for as many.
+/// More ranks get the entries that were tried for at most as many, if any were.
 static constexpr int64_t kMaxSearchedRanks = 8;
 
 /// An entry is left out, or added, if that saves this share of the time.
@@ -280,14 +280,21 @@ static int64_t getTensorSize(const MeshUse &use) {
   return size;
 }
 
-/// Tries the entries of all candidates with the most ranks that are searched.
+/// Tries the entries of all candidates with the most ranks among those with few
+/// enough to be searched. Returns whether there are any.
 bool AutoPlanPass::tryEntriesOfFewerRanks(const MeshUse &use) {
+  int64_t most = 1;
   std::vector<std::vector<plan::PlanEntry>> found;
-  for (const Candidate &candidate : candidates)
-    if (getTensorSize(candidate.use) == kMaxSearchedRanks &&
-        candidate.use.getTensorAxes().size() == use.getTensorAxes().size() &&
-        candidate.recomputation.isNone())
-      found.push_back(candidate.entries);
+  for (const Candidate &candidate : candidates) {
+    int64_t size = getTensorSize(candidate.use);
+    if (size > kMaxSearchedRanks || size < most || size == 1 ||
+        candidate.use.getTensorAxes().size() != use.getTensorAxes().size())
+      continue;
+    if (size > most)
+      found.clear();
+    most = size;
+    found.push_back(candidate.entries);
+  }
   for (std::vector<plan::PlanEntry> &entries : found)
     tryPlan(use, std::move(entries));
   return !found.empty();

@@ -88,10 +88,13 @@ std::string planning::addKeys(StringRef training,
     return (training.drop_back(rest.size()) + recomputation.print() + "," +
             rest)
         .str();
-  std::string text = training.rtrim().str() +
-                     "\ncheckpoint: " + printList(recomputation.checkpoint) +
+  // All keys of a block map are in one column.
+  StringRef before = training.drop_back(rest.size());
+  std::string indent(before.size() - (before.rfind('\n') + 1), ' ');
+  std::string text = training.rtrim().str() + "\n" + indent +
+                     "checkpoint: " + printList(recomputation.checkpoint) +
                      "\n";
   if (!recomputation.keep.empty())
-    text += "keep: " + printList(recomputation.keep) + "\n";
+    text += indent + "keep: " + printList(recomputation.keep) + "\n";
   return text;
 }

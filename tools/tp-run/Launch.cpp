@@ -172,15 +172,15 @@ static Fate toFate(int status) {
 /// The processes of running ranks, else 0, for the signal handler.
 static volatile pid_t ranks[maxProcesses];
 static volatile std::sig_atomic_t numRanks = 0;
-/// Set when this process has been told to end.
-static volatile std::sig_atomic_t isToEnd = 0;
+/// The signal that has told this process to end, else 0.
+static volatile std::sig_atomic_t endSignal = 0;
 
 /// Passes signals on to the ranks, which end in their own way. After Ctrl-C on
 /// a terminal, the ranks have got the signal themselves.
 static void passSignalsOn() {
   struct sigaction action = {};
   action.sa_sigaction = [](int signal, siginfo_t *info, void *) {
-    isToEnd = 1;
+    endSignal = signal;
     if (info->si_code != SI_KERNEL)
       for (int i = 0; i < numRanks; ++i)
         if (ranks[i] > 0)
@@ -254,6 +254,8 @@ private:
   const Options &options;
   Board &board;
   int exitCode = 0;
+  /// Whether a rank was ended by the signal that this process got.
+  bool isInterrupted = false;
   /// When the first rank failed.
   std::optional<std::chrono::steady_clock::time_point> failed;
   /// How long ranks have been stopped while this process was running.
@@ -319,7 +321,7 @@ std::optional<Job> Launcher::start() {
   numRanks = job.worldSize;
   passSignalsOn();
   int signal = signals.getPending();
-  if (!signal && isToEnd) // it came since the last ranks have ended
+  if (!signal && endSignal) // it came since the last ranks have ended
     signal = SIGTERM;
   if (signal)
     for (int64_t rank = 0; rank < numRanks; ++rank)
@@ -337,13 +339,14 @@ void Launcher::note(int64_t rank, int status) {
   if (!WIFEXITED(status) && !WIFSIGNALED(status))
     return;
   ranks[rank] = 0;
-  if (WIFSIGNALED(status) && !killed.contains(rank) && !isToEnd) {
+  if (WIFSIGNALED(status) && !killed.contains(rank) && !endSignal) {
     auto [others, isFirst] = signalled.try_emplace(WTERMSIG(status));
     if (isFirst)
       report("error", describe(rank));
     else
       others->second.push_back(rank);
   }
+  isInterrupted |= WIFSIGNALED(status) && WTERMSIG(status) == endSignal;
   int own = WIFEXITED(status) ? WEXITSTATUS(status) : RunFailed;
   if (!failed && !isWell(own))
     failed = std::chrono::steady_clock::now();
@@ -440,6 +443,10 @@ int Launcher::wait() {
     endLate();
   }
   reportRepeated();
+  if (isInterrupted && exitCode == RunFailed) { // so is this process
+    ::signal(endSignal, SIG_DFL);
+    ::raise(endSignal);
+  }
   return exitCode;
 }
 
@@ -469,7 +476,7 @@ std::variant<int, Job> startProcesses(const Options &options) {
     if (std::optional<Job> job = launcher.start())
       return *job;
     int exitCode = launcher.wait();
-    if (exitCode != RunFailed || isToEnd ||
+    if (exitCode != RunFailed || endSignal ||
         restarts == options.training.numRestarts)
       return exitCode;
     report("note", "starting all ranks again (" + std::to_string(restarts + 1) +

@@ -459,12 +459,13 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::IsMember(getCommunicationNames()))
       ->capture_default_str();
   constexpr const char *cuda = "Programs for CUDA devices";
-  app.add_option("-n", options.processes,
-                 "start as many processes on this host, each of them one rank "
-                 "on a device of its own, which communicate as --comm says")
+  app.add_option(
+         "-n", options.processes,
+         "start as many processes on this host, each of them one rank "
+         "(of a program for CUDA devices on a device of its own), which "
+         "communicate as --comm says")
       ->check(CLI::Range(int64_t(1), int64_t(4096)))
-      ->type_name("N")
-      ->group(cuda);
+      ->type_name("N");
   app.add_option("--device", options.device,
                  "the device to compute on, as the driver counts (default: 0; "
                  "where ranks are processes: the process's number on its host)")
@@ -490,9 +491,10 @@ static void declareOptions(CLI::App &app, Options &options) {
       ->check(CLI::Range(0.0, 1e9))
       ->type_name("SECONDS")
       ->capture_default_str();
-  app.add_flag("--checksum", options.checksum,
-               "with --comm=mpi: send a checksum with each message between "
-               "processes, and fail if what arrives isn't what was sent");
+  app.add_flag(
+      "--checksum", options.checksum,
+      "with --comm=mpi or tcp: send a checksum with each message between "
+      "processes, and fail if what arrives isn't what was sent");
   app.add_option("--flight-recorder", options.flightDirectory,
                  "when a run fails, write each rank's last 64 collectives to "
                  "D/flight-RANK.json")

@@ -5,11 +5,12 @@
 // numbers. A call counts as the ops of the function that it calls, so buffers
 // live as long as if the ops were in the program. Placing intervals in as
 // little memory as possible is NP-hard (dynamic storage allocation). The pass
-// places buffers one by one, each into the tightest gap. It starts with those that live when the most bytes do,
-// largest first. For neural networks, the arena is then not much larger than
-// the most bytes that live at once. The pass tries other orders too. If the
-// arena is still larger than these bytes, the next attempt starts with the
-// buffers that ended up on top, because they are hard to place.
+// places buffers one by one, each into the tightest gap. It starts with those
+// that live when the most bytes do, largest first. For neural networks, the
+// arena is then not much larger than the most bytes that live at once. The pass
+// tries other orders too. If the arena is still larger than these bytes, the
+// next attempt starts with the buffers that ended up on top, because they are
+// hard to place.
 //
 //===----------------------------------------------------------------------===//
 

@@ -63,10 +63,11 @@ void tp::buildLowerToArenaPipeline(OpPassManager &pm, bool isForDevice,
   pm.addPass(createDropGradientForms());
   pm.addPass(createInlineCalls());
   // All layers are still here. They have no blocks to simplify, and without
-  // that a second iteration finds nothing.
+  // that a second iteration changes no more than the order of ops.
   pm.addPass(createCanonicalizerPass(
       GreedyRewriteConfig()
           .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled)
+          .setUseTopDownTraversal(true)
           .setMaxIterations(1)));
   pm.addPass(createCSEPass());
   pm.addNestedPass<func::FuncOp>(createFlattenControlFlow());

@@ -1,8 +1,8 @@
 //===- Job.h - One process among those of a program -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// If each rank of a program is a process with its own device, mpirun, srun,
-// torchrun or `tp-run -n` starts the processes. Each process learns its rank
+// If each rank of a program is a process, mpirun, srun, torchrun or `tp-run -n`
+// starts the processes. Each process learns its rank
 // from its environment.
 //
 //===----------------------------------------------------------------------===//
@@ -50,7 +50,7 @@ struct Job {
   /// Whether the texts that this rank sends to the others carry checksums, which
   /// they check.
   bool checksum = false;
-  int listener = -1; ///< of rank 0, if its parent listens already
+  int listener = -1; ///< of a rank that listens already, or its parent
   std::function<Fate(int64_t rank)> getFate; ///< null: no launcher watches
 
   /// Reads TP_RANK, TP_WORLD_SIZE and TP_LOCAL_RANK; else the variables of
@@ -65,7 +65,7 @@ struct Job {
   TPRT_API static std::optional<Job>
   fromEnvironment(const std::function<const char *(const char *)> &get);
 
-  /// For rank 0, or for the process that starts it: listens at a free port of
+  /// For a rank that others connect to, or its parent: listens at a free port of
   /// `address`, and sets `port` and `listener`. Throws what Connection throws if
   /// the address is none of this host, or needs a token.
   TPRT_API void listenAtFreePort();

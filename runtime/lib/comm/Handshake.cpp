@@ -6,8 +6,8 @@
 // with a verdict (Messages.h). Each proves to the other that it has the job's
 // token. The token itself is never sent.
 //
-// Until then the host doesn't trust a connection: it has `handshakeTime` to send
-// its 80 bytes, and if more than `maxGuests` connections are pending, the
+// Until then the host doesn't trust a connection: it has `handshakeTime` to
+// send its 80 bytes, and if more than `maxGuests` connections are pending, the
 // oldest one is dropped. A dropped connection has no other effect; the job's
 // ranks try again.
 //
@@ -181,8 +181,8 @@ struct Guest {
 
 class Host {
 public:
-  Host(const Job &job, milliseconds timeout)
-      : job(job), patience(timeout), listener(makeListener(job)),
+  Host(const Job &job, milliseconds timeout, const std::function<void()> &look)
+      : job(job), patience(timeout), look(look), listener(makeListener(job)),
         ranks(job.worldSize) {}
 
   std::vector<Socket> run();
@@ -199,6 +199,7 @@ private:
 
   const Job &job;
   Patience patience;
+  const std::function<void()> &look;
   Socket listener;
   std::vector<Socket> ranks;
   std::deque<Guest> guests;
@@ -353,6 +354,7 @@ std::vector<Socket> Host::run() {
       if (rank)
         entries.push_back({rank.get(), POLLRDHUP, 0});
     waitForEvents(entries);
+    look();
     checkRanks(entries);
     accept();
     std::erase_if(guests, [&](Guest &guest) { return !goOn(guest); });
@@ -368,8 +370,9 @@ void Host::sendAway(const std::string &reason) {
       rank.write(encodeHead(MessageKind::Abort, text.size()) + text);
 }
 
-std::vector<Socket> tprt::admitRanks(const Job &job, milliseconds timeout) {
-  Host host(job, timeout);
+std::vector<Socket> tprt::admitRanks(const Job &job, milliseconds timeout,
+                                     const std::function<void()> &look) {
+  Host host(job, timeout, look);
   try {
     return host.run();
   } catch (const Error &error) {
@@ -386,8 +389,9 @@ namespace {
 
 class Joiner {
 public:
-  Joiner(const Job &job, int64_t host, milliseconds timeout)
-      : job(job), host(host), patience(timeout) {}
+  Joiner(const Job &job, int64_t host, milliseconds timeout,
+         const std::function<void()> &lookAtOthers)
+      : job(job), host(host), patience(timeout), lookAtOthers(lookAtOthers) {}
 
   Socket run();
 
@@ -402,6 +406,7 @@ private:
   const Job &job;
   const int64_t host;
   Patience patience;
+  const std::function<void()> &lookAtOthers;
   std::string problem; ///< of the last attempt
 };
 
@@ -416,6 +421,7 @@ void Joiner::giveUp() const {
 /// Waits a moment for an event on the socket. Throws when waiting is pointless.
 void Joiner::look(const Socket &socket, short events) {
   checkFates(job);
+  lookAtOthers();
   if (patience.isOver())
     giveUp();
   std::vector<pollfd> entries = {{socket.get(), events, 0}};
@@ -528,6 +534,7 @@ Socket Joiner::run() {
   }
 }
 
-Socket tprt::joinRank(const Job &job, int64_t host, milliseconds timeout) {
-  return Joiner(job, host, timeout).run();
+Socket tprt::joinRank(const Job &job, int64_t host, milliseconds timeout,
+                      const std::function<void()> &look) {
+  return Joiner(job, host, timeout, look).run();
 }

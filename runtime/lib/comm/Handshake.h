@@ -7,6 +7,8 @@
 #include "comm/Sockets.h"
 #include "tprt/Job.h"
 
+#include <functional>
+
 namespace tprt {
 
 /// A host's part, which is that of rank `job.rank`: listens at the job's
@@ -14,13 +16,16 @@ namespace tprt {
 /// Connections that aren't from the job's ranks are dropped. Throws an execution
 /// error if ranks are missing after `timeout` (zero: never) or have ended.
 /// Throws an input error if other hosts could connect and there is no token.
-std::vector<Socket> admitRanks(const Job &job,
-                               std::chrono::milliseconds timeout);
+/// Calls `look`, which may throw, from time to time.
+std::vector<Socket> admitRanks(
+    const Job &job, std::chrono::milliseconds timeout,
+    const std::function<void()> &look = [] {});
 
 /// The part of rank `job.rank`: its connection with rank `host`, which is below
 /// it and listens at the job's address. Throws the same errors.
-Socket joinRank(const Job &job, int64_t host,
-                std::chrono::milliseconds timeout);
+Socket joinRank(
+    const Job &job, int64_t host, std::chrono::milliseconds timeout,
+    const std::function<void()> &look = [] {});
 
 /// "127.0.0.1:29555": the job's address and port.
 std::string describePlace(const Job &job);

@@ -132,8 +132,8 @@ enum class Verdict : char {
 constexpr size_t numVerdictBytes = 1 + sizeof(Proof);
 
 /// HMAC-SHA256 with the key `token`, over everything that both sides have sent,
-/// for the host or for the other side. Neither the token nor anything reusable is
-/// sent.
+/// for the host or for the other side. Neither the token nor anything reusable
+/// is sent.
 TPRT_API Proof prove(const std::string &token, bool isHost,
                      const Nonce &challenge, const Hello &hello);
 

@@ -63,13 +63,12 @@ Rendezvous::Rendezvous(const Job &job, milliseconds timeout)
 }
 
 std::string Rendezvous::getOwnAddress() const {
-  if (job.rank == 0)
-    return job.address;
+  const Peer &peer = *peers[job.rank == 0 ? 1 : 0];
   sockaddr_storage address = {};
   socklen_t length = sizeof(address);
   auto *generic = reinterpret_cast<sockaddr *>(&address);
   char host[NI_MAXHOST];
-  if (::getsockname(peers[0]->socket.get(), generic, &length) != 0 ||
+  if (::getsockname(peer.socket.get(), generic, &length) != 0 ||
       ::getnameinfo(generic, length, host, sizeof(host), nullptr, 0,
                     NI_NUMERICHOST) != 0)
     throw executionError("rank " + std::to_string(job.rank) +

@@ -30,8 +30,8 @@ public:
   Rendezvous &operator=(const Rendezvous &) = delete;
 
   const Job &getJob() const { return job; }
-  /// The address of this host to which its connection with rank 0 belongs; of
-  /// rank 0, that at which it listens.
+  /// The address of this host in its connection with rank 0; of rank 0, in that
+  /// with rank 1. There must be several ranks.
   std::string getOwnAddress() const;
 
   /// Returns each rank's contribution, of at most `limit` bytes, by rank.

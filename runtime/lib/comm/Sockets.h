@@ -28,6 +28,8 @@ public:
 
   explicit operator bool() const { return descriptor >= 0; }
   int get() const { return descriptor; }
+  /// Gives up ownership.
+  int release() { return std::exchange(descriptor, -1); }
 
   /// Copies available bytes. Returns how many; 0 at the end or if the
   /// connection is broken; -1 if none are available yet.

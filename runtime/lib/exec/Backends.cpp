@@ -35,9 +35,12 @@ const Backend *tprt::findBackend(std::string_view name) {
 
 static void checkNumProcesses(const Manifest &manifest, const Job &job) {
   if (job.worldSize != manifest.worldSize)
-    throw inputError("the program has " + std::to_string(manifest.worldSize) +
-                     " ranks, but there are " + std::to_string(job.worldSize) +
-                     " processes");
+    throw inputError(
+        "the program has " + std::to_string(manifest.worldSize) +
+        " ranks, but there " +
+        (job.worldSize == 1
+             ? "is 1 process"
+             : "are " + std::to_string(job.worldSize) + " processes"));
 }
 
 CommunicatorFactory tprt::makeFactory(const Backend &backend,

@@ -31,7 +31,8 @@ const Backend &tcp() {
       .needsProcesses = true,
       .programs = Backend::OfHost,
       .hasChecksums = true,
-      .launchers = "srun, torchrun or 'tp-run -n'",
+      .launchers = "srun, torchrun, 'tp-run -n' or what else sets TP_RANK "
+                   "and TP_WORLD_SIZE",
       .explainMissing = [] { return std::string(); },
       .makeCommunicators = makeCommunicators};
   return backend;

@@ -4,11 +4,12 @@
 #include "comm/tcp/TcpExchanger.h"
 
 #include "comm/Handshake.h"
+#include "tprt/Communicator.h"
 #include "tprt/Error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <fcntl.h>
 #include <unistd.h>
 
 using namespace tprt;
@@ -17,6 +18,10 @@ using namespace tprt::tcp;
 /// A part that is early gets memory as its bytes arrive.
 static constexpr uint64_t earlyBytes = uint64_t(1) << 20;
 
+/// How long a rank whose connection has ended waits for the rendezvous to say
+/// why.
+static constexpr std::chrono::milliseconds reasonTime(2'000);
+
 //===----------------------------------------------------------------------===//
 // Connections
 //===----------------------------------------------------------------------===//
@@ -24,15 +29,21 @@ static constexpr uint64_t earlyBytes = uint64_t(1) << 20;
 namespace {
 /// Where a rank listens.
 struct Place {
-  std::string host, address, port;
+  std::string host, address;
+  uint16_t port;
 
-  std::string encode() const { return host + '\n' + address + '\n' + port; }
+  std::string encode() const {
+    return host + '\n' + address + '\n' + std::to_string(port);
+  }
   static Place decode(const std::string &text) {
     size_t first = text.find('\n'), last = text.rfind('\n');
-    if (first == last)
+    uint16_t port = 0;
+    const char *end = text.data() + text.size();
+    if (first == last ||
+        std::from_chars(text.data() + last + 1, end, port).ptr != end)
       throw executionError("a rank sent no place where it listens");
     return {text.substr(0, first), text.substr(first + 1, last - first - 1),
-            text.substr(last + 1)};
+            port};
   }
 };
 } // namespace
@@ -42,27 +53,33 @@ struct Place {
 std::vector<Socket> TcpExchanger::meet(std::chrono::milliseconds timeout) {
   constexpr size_t maxBytes = 1024;
   Job own = rendezvous.getJob();
+  std::vector<Socket> sockets(own.worldSize);
+  if (own.worldSize == 1)
+    return sockets;
+  auto look = [this] { rendezvous.poll(); };
+  bool listens = own.rank + 1 < own.worldSize;
   own.address = rendezvous.getOwnAddress();
   own.listener = -1; // rank 0's has been used
-  own.listenAtFreePort();
+  if (listens)
+    own.listenAtFreePort();
   Socket listener(std::exchange(own.listener, -1));
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
-  std::vector<std::string> places = rendezvous.exchange(
-      Place{host, own.address, std::to_string(own.port)}.encode(), maxBytes);
-  numLocal = std::ranges::count_if(places, [&](const std::string &place) {
-    return Place::decode(place).host == host;
-  });
-  std::vector<Socket> sockets(own.worldSize);
+  std::vector<Place> places;
+  for (const std::string &text : rendezvous.exchange(
+           Place{host, own.address, own.port}.encode(), maxBytes))
+    places.push_back(Place::decode(text));
+  numLocal = std::ranges::count(places, host, &Place::host);
   for (int64_t rank = 0; rank < own.rank; ++rank) {
-    Place place = Place::decode(places[rank]);
     Job other = own;
-    other.address = place.address;
-    other.port = static_cast<uint16_t>(std::stoi(place.port));
-    sockets[rank] = joinRank(other, rank, timeout);
+    other.address = places[rank].address;
+    other.port = places[rank].port;
+    sockets[rank] = joinRank(other, rank, timeout, look);
   }
-  own.listener = ::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0);
-  std::vector<Socket> above = admitRanks(own, timeout);
+  if (!listens)
+    return sockets;
+  own.listener = listener.release();
+  std::vector<Socket> above = admitRanks(own, timeout, look);
   for (int64_t rank = own.rank + 1; rank < own.worldSize; ++rank)
     sockets[rank] = std::move(above[rank]);
   return sockets;
@@ -154,7 +171,7 @@ void TcpExchanger::checkSize(const Transfer &transfer, const Head &head) const {
 void TcpExchanger::send(Peer &peer) {
   // The heads of small parts are sent together with them.
   constexpr size_t smallBytes = 4096;
-  while (peer.isOpen && !peer.outgoing.empty()) {
+  while (!isGivenUp && !peer.ended && !peer.outgoing.empty()) {
     Outgoing &part = peer.outgoing.front();
     const auto *data = reinterpret_cast<const char *>(part.transfer->data);
     size_t all = sizeof(Head) + part.head.bytes;
@@ -170,7 +187,7 @@ void TcpExchanger::send(Peer &peer) {
       count = peer.socket.write({data + at, part.head.bytes - at});
     }
     if (count < 0)
-      peer.isOpen = false; // why is up to the rendezvous
+      peer.ended.emplace(reasonTime);
     if (count <= 0)
       return;
     part.numSent += count;
@@ -222,13 +239,13 @@ ptrdiff_t TcpExchanger::readPart(Peer &peer, Incoming &part) {
 
 /// Receives what has arrived.
 void TcpExchanger::receive(Peer &peer) {
-  while (peer.isOpen) {
+  while (!peer.ended) {
     if (peer.incoming.empty() || peer.incoming.back().isComplete())
       peer.incoming.emplace_back();
     Incoming &part = peer.incoming.back();
     ptrdiff_t count = readPart(peer, part);
     if (count == 0)
-      peer.isOpen = false; // why is up to the rendezvous
+      peer.ended.emplace(reasonTime);
     if (count <= 0)
       return;
     if (part.isComplete() && part.transfer) {
@@ -242,7 +259,7 @@ void TcpExchanger::moveAll() {
   if (isGivenUp || peers.empty())
     return;
   for (size_t i = 0; i < peers.size(); ++i) {
-    entries[i].fd = peers[i].isOpen ? peers[i].socket.get() : -1;
+    entries[i].fd = peers[i].ended ? -1 : peers[i].socket.get();
     entries[i].events =
         static_cast<short>(POLLIN | (peers[i].outgoing.empty() ? 0 : POLLOUT));
   }
@@ -286,6 +303,15 @@ void TcpExchanger::poll() {
   } catch (...) {
     isGivenUp = true; // the memory of exchanges may be freed
     throw;
+  }
+  for (Peer &peer : peers) {
+    if (!peer.ended || !peer.ended->isOver() || !peer.isNeeded())
+      continue;
+    std::string reason = "the connection of rank " + std::to_string(getRank()) +
+                         " with rank " + std::to_string(peer.rank) +
+                         " has ended";
+    abort(reason);
+    throw AbortedError(reason);
   }
 }
 

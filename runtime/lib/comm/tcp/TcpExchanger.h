@@ -14,10 +14,12 @@
 
 #include "comm/Exchanger.h"
 #include "comm/Rendezvous.h"
+#include "support/Patience.h"
 
 #include <atomic>
 #include <deque>
 #include <list>
+#include <optional>
 
 namespace tprt::tcp {
 
@@ -89,11 +91,19 @@ private:
 
     int64_t rank;
     Socket socket;
-    bool isOpen = true; ///< as far as has been seen
+    /// Set when the connection has ended, for the wait for the reason.
+    std::optional<Patience> ended;
     std::deque<Outgoing> outgoing;
     std::deque<Transfer *> awaited =
-        {};                       ///< in the order in which they were started
-    std::list<Incoming> incoming; ///< those that are early, and the current one
+        {}; ///< in the order in which they were started
+    /// Those that are early, and the last one.
+    std::list<Incoming> incoming;
+
+    /// Whether an exchange waits for it.
+    bool isNeeded() const {
+      return !outgoing.empty() || !awaited.empty() ||
+             (!incoming.empty() && incoming.back().transfer);
+    }
   };
 
   std::vector<Socket> meet(std::chrono::milliseconds timeout);

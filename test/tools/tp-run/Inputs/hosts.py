@@ -2,11 +2,16 @@
 
 They share the machine's files and processes. A launcher starts processes on them by `agent`, which takes the arguments of
 ssh. Needs root's capabilities and the commands of iproute2 and util-linux.
+
+  hosts.py FOLDER
+
+Exit code 0 if hosts can be made here.
 """
 
 import pathlib
 import stat
 import subprocess
+import sys
 
 AGENT = """#!/bin/sh
 # usage: agent [-x] HOST COMMAND…
@@ -73,3 +78,8 @@ class Hosts:
 
     def connect(self, name):
         self._inside(self.switch, "ip", "link", "set", name, "up")
+
+
+if __name__ == "__main__":
+    with Hosts(2, sys.argv[1]) as made:
+        subprocess.run([made.agent, "host2", "getent hosts host1"], check=True)

@@ -128,6 +128,7 @@ def test_errors():
     check("tp-run -n", code == 2 and messages[0] == "tp-run: error: -n starts processes, and those of --comm=mpi are started "
           "by mpirun, mpiexec or srun; leave -n out", code, messages)
     code, out, messages = launch(2, "toy.tpx", *toy, cwd="toy", TP_RANK="0", TP_WORLD_SIZE="2")
+    # One rank ends before MPI has started in the other, which MPICH's launcher then kills.
     check("a rank of two launchers", code != 0 and re.fullmatch(
         rf"tp-run: error: rank 0: {TITLE} v?[0-9.]+ says that this process is rank 1 of 2, its launcher's variables that it is "
         "rank 0 of 2: another implementation of MPI, or another launcher, has set them", messages[0]), code, messages)

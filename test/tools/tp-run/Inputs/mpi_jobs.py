@@ -37,7 +37,7 @@ def finish(process):
 
 
 class Jobs:
-    """Of one implementation of MPI, in folders inside a folder. `prefix`: what runs the launcher; `options`: of the launcher."""
+    """Of an implementation of MPI, in folders inside a folder. `prefix`: what runs the launcher; `options`: of the launcher."""
 
     def __init__(self, name, folder, prefix=(), options=()):
         self.name, self.folder, self.prefix, self.options = name, pathlib.Path(folder).resolve(), prefix, options

@@ -63,13 +63,26 @@ def test_training():
 
 def test_errors():
     code, out, messages = JOBS.launch(2, "hang.tpx", *TOY, "--timeout", 1, cwd="toy")
-    check("a rank that doesn't come", code == 4 and out == "" and all(line.startswith(
+    check("a rank that doesn't come", code == 4 and out == "" and messages and all(line.startswith(
         "tp-run: error: no progress for 1 s: rank 0 waits in collective 0 (all_reduce of 'mlp.down') for rank 1") for line in messages),
         code, out, messages)
     check_error("another number of processes", JOBS.launch(3, "toy.tpx", *TOY, cwd="toy"), 1,
                 "the program has 2 ranks, but there are 3 processes")
     check_error("no launcher", JOBS.run("toy.tpx", *TOY, "--comm=tcp", cwd="toy"), 1,
-                r"--comm=tcp needs several processes; start them with srun, torchrun or 'tp-run -n'")
+                r"--comm=tcp needs several processes; start them with srun, torchrun, 'tp-run -n' or what else sets TP_RANK and "
+                "TP_WORLD_SIZE")
+
+
+def test_signals():
+    """What ends a run of threads ends one of processes in the same way."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen(["tp-run", "-n", "2", "toy.tpx", *TOY, "--repeat", str(10**8)], cwd=FOLDER / "toy", text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        time.sleep(1)
+        process.send_signal(number)
+        code, out, messages = finish(process)
+        check(f"signal {number.name}", code == -number and not out and not messages, code, out, messages)
 
 
 def find_port():
@@ -122,16 +135,20 @@ def test_hosts():
             deadline = time.monotonic() + LIMIT
             while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
                 time.sleep(0.05)
-            began = time.monotonic()
-            begin(processes[2])
-            found = [finish(process) for process in processes[:2]]
-            check(f"{what}: the others end", all(code == 4 for code, *_ in found) and time.monotonic() - began < 20, found)
-            check(f"{what}: why", any(re.search(expected, line) for line in found[0][2]), found)
-            processes[2].send_signal(signal.SIGCONT)
-            check(f"{what}: no rank is left", finish(processes[2])[0] != 0)
+            try:
+                began = time.monotonic()
+                begin(processes[2])
+                found = [finish(process) for process in processes[:2]]
+                check(f"{what}: the others end", all(code == 4 for code, *_ in found) and time.monotonic() - began < 20, found)
+                check(f"{what}: why", any(re.search(expected, line) for line in found[0][2]), found)
+                processes[2].send_signal(signal.SIGCONT)
+                check(f"{what}: no rank is left", finish(processes[2])[0] != 0)
+            finally:
+                for process in processes:
+                    process.kill()
             hosts.connect("host2")
 
 
-for test in (test_results, test_training, test_errors, test_torchrun, *([test_hosts] if "hosts" in sys.argv else [])):
+for test in (test_results, test_training, test_errors, test_signals, test_torchrun, *([test_hosts] if "hosts" in sys.argv else [])):
     test()
 print("all is well")
