@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The messages of TensorBoard's event files, from third_party, for the library without reflection.
-set(protos ${PROJECT_SOURCE_DIR}/third_party/tensorboard)
+cmake_path(SET protos NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../../third_party/tensorboard)
 file(GLOB messages CONFIGURE_DEPENDS RELATIVE ${protos} ${protos}/tensorboard/compat/proto/*.proto)
 set(paths ${messages})
 list(TRANSFORM paths PREPEND ${protos}/)
