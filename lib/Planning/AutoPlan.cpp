@@ -86,8 +86,7 @@ private:
                                 std::vector<plan::PlanEntry> entries,
                                 const Recomputation &recomputation = {});
   void tryUses(std::vector<MeshUse> uses);
-  bool tryEntriesOf(llvm::function_ref<bool(const MeshUse &)> isSource,
-                    const MeshUse &use);
+  bool tryEntriesOf(const MeshUse &source, const MeshUse &use);
   bool tryEntriesOfFewerRanks(const MeshUse &use);
   void improve(const MeshUse &use);
   void trySequence(const MeshUse &use);
@@ -249,13 +248,12 @@ std::optional<size_t> AutoPlanPass::findBest(const MeshUse *use) const {
   return best;
 }
 
-/// Tries the entries of two candidates among those whose use is a source: of
-/// the fastest one, and of the one that needs the least memory.
-bool AutoPlanPass::tryEntriesOf(
-    llvm::function_ref<bool(const MeshUse &)> isSource, const MeshUse &use) {
+/// Tries the entries of two candidates for `source`: of the fastest one, and of
+/// the one that needs the least memory. Returns whether there are any.
+bool AutoPlanPass::tryEntriesOf(const MeshUse &source, const MeshUse &use) {
   std::optional<size_t> fastest, smallest;
   for (auto [index, candidate] : llvm::enumerate(candidates)) {
-    if (!isSource(candidate.use))
+    if (candidate.use.describe() != source.describe())
       continue;
     const PlanCost &cost = candidate.cost;
     if (!fastest || cost.seconds < candidates[*fastest].cost.seconds)
@@ -310,12 +308,7 @@ void AutoPlanPass::tryUse(const MeshUse &use) {
   // DDP is good with FSDP.
   MeshUse replicated = use;
   llvm::replace(replicated.roles, AxisRole::FSDP, AxisRole::DDP);
-  if (replicated.roles != use.roles && tryEntriesOf(
-                                           [&](const MeshUse &other) {
-                                             return other.describe() ==
-                                                    replicated.describe();
-                                           },
-                                           use))
+  if (replicated.roles != use.roles && tryEntriesOf(replicated, use))
     return;
   if (getTensorSize(use) > kMaxSearchedRanks && tryEntriesOfFewerRanks(use))
     return;

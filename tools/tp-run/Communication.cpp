@@ -74,16 +74,6 @@ void checkChecksums(const Options &options, const Backend &backend) {
                    quotedList(others));
 }
 
-void checkNumProcesses(const Manifest &manifest, const Job &job) {
-  if (job.worldSize != manifest.worldSize)
-    throw inputError(
-        "the program has " + std::to_string(manifest.worldSize) +
-        " ranks, but there " +
-        (job.worldSize == 1
-             ? "is 1 process"
-             : "are " + std::to_string(job.worldSize) + " processes"));
-}
-
 void shareCores(const Job &job, Connection &connection) {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof(set), &set) != 0)

@@ -16,9 +16,6 @@ chooseBackend(const Options &options, const tprt::Manifest &manifest);
 /// can't carry checksums.
 void checkChecksums(const Options &options, const tprt::Backend &backend);
 
-/// Throws an input error unless there is one process for each rank.
-void checkNumProcesses(const tprt::Manifest &manifest, const tprt::Job &job);
-
 /// Divides the cores that several processes of the job may use among these
 /// processes. If there are fewer, each gets one. All processes call it, before
 /// they make threads.
@@ -55,7 +52,7 @@ auto withCommunication(const Options &options, const tprt::Manifest &manifest,
   tprt::Connection connection(backend, *job, getTimeout(options));
   leaveMessagesToRankZero(*job);
   try {
-    checkNumProcesses(manifest, *job);
+    tprt::checkNumProcesses(manifest, *job);
     if (!manifest.isForCuda && !options.noPin)
       shareCores(*job, connection);
     return body(Communication{backend, &*job, &connection});

@@ -30,9 +30,13 @@ TPRT_API const Backend *findBackend(std::string_view name);
 /// For SessionOptions::makeCommunicators. `connection` is this process's in its
 /// job, must outlive the communicators, and is null if ranks are threads. The
 /// factory throws an input error if something that the backend needs is
-/// missing.
+/// missing, and what checkNumProcesses throws.
 TPRT_API CommunicatorFactory makeFactory(const Backend &backend,
                                          Connection *connection = nullptr);
+
+/// Throws an input error unless the job has one process for each rank of the
+/// program.
+TPRT_API void checkNumProcesses(const Manifest &manifest, const Job &job);
 
 } // namespace tprt
 

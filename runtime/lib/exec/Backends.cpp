@@ -33,7 +33,7 @@ const Backend *tprt::findBackend(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
-static void checkNumProcesses(const Manifest &manifest, const Job &job) {
+void tprt::checkNumProcesses(const Manifest &manifest, const Job &job) {
   if (job.worldSize != manifest.worldSize)
     throw inputError(
         "the program has " + std::to_string(manifest.worldSize) +

@@ -31,8 +31,8 @@ const Backend &tcp() {
       .needsProcesses = true,
       .programs = Backend::OfHost,
       .hasChecksums = true,
-      .launchers = "srun, torchrun, 'tp-run -n' or what else sets TP_RANK "
-                   "and TP_WORLD_SIZE",
+      .launchers = "srun, torchrun, 'tp-run -n' or another launcher that sets "
+                   "TP_RANK and TP_WORLD_SIZE",
       .explainMissing = [] { return std::string(); },
       .makeCommunicators = makeCommunicators};
   return backend;

@@ -69,8 +69,8 @@ def test_errors():
     check_error("another number of processes", JOBS.launch(3, "toy.tpx", *TOY, cwd="toy"), 1,
                 "the program has 2 ranks, but there are 3 processes")
     check_error("no launcher", JOBS.run("toy.tpx", *TOY, "--comm=tcp", cwd="toy"), 1,
-                r"--comm=tcp needs several processes; start them with srun, torchrun, 'tp-run -n' or what else sets TP_RANK and "
-                "TP_WORLD_SIZE")
+                r"--comm=tcp needs several processes; start them with srun, torchrun, 'tp-run -n' or another launcher that sets "
+                "TP_RANK and TP_WORLD_SIZE")
 
 
 def test_signals():
