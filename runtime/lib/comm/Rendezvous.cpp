@@ -144,7 +144,9 @@ std::string Rendezvous::describeStopped() const {
 }
 
 void Rendezvous::failLate(int64_t other, const std::string &what) {
-  std::string stopped = describeActivity ? "" : describeStopped();
+  std::string stopped = describeStopped();
+  if (describeActivity && describeActivity().find(stopped) != std::string::npos)
+    stopped.clear(); // fail() says it
   fail("no progress for " + formatTimeout(timeout) + ": rank " +
        std::to_string(job.rank) + " " + what + " rank " +
        std::to_string(other) + (stopped.empty() ? "" : "; " + stopped));
