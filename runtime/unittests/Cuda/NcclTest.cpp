@@ -490,7 +490,7 @@ TEST_F(NcclSession, AnotherNumberOfProcesses) {
   options.makeCommunicators = makeNccl(connection);
   Session session(loadProgram(), getWeights(), options);
   EXPECT_EQ(errorOf([&] { session.run(getInputs()); }),
-            "the program has 2 ranks, but there are 1 processes");
+            "the program has 2 ranks, but there is 1 process");
   options.ranks = {2};
   EXPECT_EQ(errorOf([&] { Session(loadProgram(), getWeights(), options); }),
             "there is no rank 2: the program has 2 ranks");
